@@ -162,16 +162,7 @@ MAPPING = "must be a mapping of keys to values"
 def checker_of(description: type) -> Checker:
     """Give the checker of a mapping with the keys of a description. It makes a `description` of a right mapping.
 
-    description: a class whose fields carry keys (`lstmsim.base.keys`).
     `TypeError` if a field has a type that no checker knows.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Core:
-    ...     ep: Annotated[int, Key("elements in parallel")]
-    >>> notes = []
-    >>> checker_of(Core)({"ep": 4}, (), notes).ep, checker_of(Core)({"ep": True}, (), notes), notes[0].sentence
-    (4, None, 'must be a whole number')
     """
     keys = keys_of(description)
     fields = [(name, _checker(each.type, each.key), each.default is MISSING) for name, each in keys.items()]
@@ -200,12 +191,7 @@ def checker_of(description: type) -> Checker:
 
 
 def type_checker(kind: Any, key: Key) -> Checker:
-    """What checks that a value is of a type, and one of the words of its key; numbers may be of any size.
-
-    >>> notes = []
-    >>> type_checker(int, Key(low=1))(0, (), notes), type_checker(int, Key(low=1))("x", (), notes), len(notes)
-    (0, None, 1)
-    """
+    """What checks that a value is of a type, and one of the words of its key; numbers may be of any size."""
     return _checker(kind, Key(choices=key.choices))
 
 
@@ -402,23 +388,10 @@ def _field(name: str, kind: Any, key: Key, required: bool) -> _Field:
 
 
 def checked(word: str, follows: Follows | None = None) -> Callable[[type[T]], type[T]]:
-    """Make a frozen dataclass check the names and types of what it is made of.
+    """Make a frozen dataclass check the names and types of its arguments; `InputError` with every mistake.
 
     word: what a sentence calls such a description; behind it stands its name, if it has one.
     follows: adds the arguments that were left out and follow from others.
-
-    What the class raises is an `InputError` with every mistake.
-
-    >>> from dataclasses import dataclass
-    >>> @checked("core")
-    ... @dataclass(frozen=True)
-    ... class Core:
-    ...     ep: int
-    >>> Core(ep=4)
-    Core(ep=4)
-    >>> Core(ep="4")
-    Traceback (most recent call last):
-    lstmsim.InputError: core: ep: must be a whole number, got '4'; leave the quotes out
     """
 
     def decorate(description: type[T]) -> type[T]:
@@ -567,15 +540,8 @@ def _leaf(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
 
 
 def of_kind(name: str, kind: Any, value: Any) -> Any:
-    """An argument as the type that it must have: numbers of NumPy become plain ones.
+    """An argument as the type that it must have: numbers of NumPy become plain ones; `InputError` for another type.
 
-    name: the argument's name, the place in a sentence.
-    kind: its type, as an annotation.
-
-    `InputError` if it is of another type.
-
-    >>> of_kind("npe", int, 4096)
-    4096
     >>> of_kind("npe", int, "4096")
     Traceback (most recent call last):
     lstmsim.InputError: npe: must be a whole number, got '4096'; leave the quotes out

@@ -26,12 +26,7 @@ _MAX_MISTAKES = 20
 
 
 class CsvTable:
-    """The lines of one file. It keeps the first 20 mistakes; `check` raises them.
-
-    name, file: the file and its name for errors.
-    thing: what a row stands for, as a word (`arrival`).
-    columns: the columns of the header.
-    """
+    """The lines of one file, a header first. It keeps the first 20 mistakes; `check` raises them."""
 
     def __init__(self, name: str, file: IO[bytes], thing: str) -> None:
         self.name, self.file, self.thing = name, file, thing

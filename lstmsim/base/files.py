@@ -1,13 +1,10 @@
 """Files that are read with a sentence on failure, written whole or not at all, and never written over what was read.
 
-Readers note each file, and writers ask before they write. A command checks its outputs before it begins
-(`lstmsim.cli.options`), by the files that its scenario names; this is the second guard, which needs no list of names.
-Each command has its own ledger of files; calls from Python share that of the process. A file that lstmsim itself wrote,
-and that nobody changed since, may be written again: a notebook may write outputs, read them as frames, and run again.
-
-A file is written without a name (Linux `O_TMPFILE`) and gets its name when it is complete. So a killed process leaves
-neither half a file nor litter. Where the file system cannot do that, a hidden file in the same folder is used. Every
-exception removes the hidden file; only a kill could leave it there.
+Readers note each file, and writers ask before they write; this is the second guard after the command's own check of its
+outputs. Each command has its own ledger of files; calls from Python share that of the process. A file that lstmsim
+itself wrote, and that nobody changed since, may be written again. A file is written without a name (Linux `O_TMPFILE`)
+and gets its name when it is complete, so a killed process leaves neither half a file nor litter; where the file system
+cannot do that, a hidden file in the same folder is used.
 """
 
 from __future__ import annotations
@@ -35,12 +32,7 @@ _Mark = tuple[int, int, int, int]
 
 
 class _Ledger:
-    """The files that were read and written.
-
-    paths: whole paths of files that were read.
-    by_identity: identity of a file when it was read -> its whole path.
-    written: marks of files that were written.
-    """
+    """The files that were read, whole paths and identities, and marks of those that were written."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
@@ -178,13 +170,10 @@ def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterato
 def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[Any]]:
     """Open a file to write. It appears under `path` only if the `with` block ends well.
 
-    A symbolic link stays, and its target is replaced. The file keeps the mode of the old file; a new file gets the mode
-    that the umask leaves.
-
-    path: file to write; `-` is standard output. Standard output, devices and pipes are written directly.
-    mode: text, bytes or packed text.
-    `InputError` for a path that cannot be written, and for a file that was read as an input.
-    `LstmsimError` for a full disk.
+    A symbolic link stays, and its target is replaced. The file keeps the mode of the old file. `-` is standard output;
+    it, devices and pipes are written directly.
+    `InputError` for a path that cannot be written, and for a file that was read as an input. `LstmsimError` for a full
+    disk.
     """
     name = os.fspath(path)
     if name == "-":

@@ -1,11 +1,8 @@
 """A folder of generated files: all of them or none, and nothing that others wrote is lost.
 
-A list of the files (`files.sha256`, as `sha256sum` writes it) lies beside them. By it a later call knows which files
-are its own, which of them somebody has changed since, and which are no longer needed.
-
-Nothing outside the folder is touched. Whatever is read, replaced or removed is a regular file whose parents are real
-folders: a symbolic link, a pipe or a file in the place of one is refused before anything is written, and a line of the
-list that leads through one counts for nothing.
+A list (`files.sha256`, as `sha256sum` writes it) says which files are lstmsim's, and which of them somebody changed.
+Nothing outside the folder is touched: a symbolic link, a pipe or a file in the place of a folder is refused before
+anything is written, and a line of the list that leads through one counts for nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +25,7 @@ LIST = "files.sha256"
 
 @record
 class Written:
-    """What was done to a folder.
-
-    written: files that were written, in order, the list included.
-    kept: files that somebody has changed since they were written: they stayed as they are.
-    removed: files of an earlier call that no longer belong to it.
-    """
+    """What was done to a folder: files written (with the list), kept because somebody changed them, and removed."""
 
     written: tuple[str, ...]
     kept: tuple[str, ...]
@@ -41,11 +33,7 @@ class Written:
 
 
 def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = False) -> None:
-    """Refuse a folder before anything is written into it.
-
-    folder: that shall have the files; it need not exist, the folder around it must.
-    names: paths of the files in it, with `/`; what they are mapped to does not matter.
-    replace: whether files that others wrote may be replaced.
+    """Refuse a folder before anything is written into it; replace: whether files that others wrote may be replaced.
 
     `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a
     parent of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
@@ -75,15 +63,11 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
 
 
 def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False) -> Written:
-    """Write files into a folder: all of them, or none.
-
-    folder: is made if it is not there.
-    files: the content of each file by its path in the folder, with `/`.
-    replace: whether files are replaced that somebody has changed since they were written, or that others wrote.
+    """Write files (content by path with `/`) into a folder: all of them, or none; `InputError` as `check_folder`.
 
     A new folder appears whole. In a folder that is there already, each file is replaced whole after all have been
     written beside it; files of an earlier call that are not among the new ones go, unless they were changed.
-    `InputError` as `check_folder`.
+    replace: whether files are replaced that somebody has changed since they were written, or that others wrote.
     """
     check_folder(folder, {**files, LIST: ""}, replace=replace)
     real = os.path.realpath(folder)

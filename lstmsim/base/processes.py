@@ -25,26 +25,14 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 @record
 class Ran:
-    """What a program has written.
-
-    output: on standard output.
-    errors: on standard error.
-    """
+    """What a program has written on standard output, and on standard error."""
 
     output: str
     errors: str
 
 
 def missing(place: str, programs: Sequence[tuple[str, str]]) -> None:
-    """`InputError` with every program that is not there.
-
-    place: the option that needs them.
-    programs: the name of each program, and of the package that has it.
-
-    >>> missing("--synth", [("no-yosys", "yosys")])
-    Traceback (most recent call last):
-    lstmsim.InputError: --synth: there is no program no-yosys; install yosys (apt install yosys)
-    """
+    """`InputError`, on the option that needs them, with every program (name, package that has it) that is not there."""
     mistakes = [
         Mistake(place, f"there is no program {name}; install {package} (apt install {package})")
         for name, package in programs
@@ -75,29 +63,15 @@ def _cleaning_up() -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(purpose: str) -> Iterator[str]:
-    """Give a new folder for files of programs; it is gone after the block, whatever ends it.
-
-    purpose: a word of its name.
-
-    >>> with scratch_folder("test") as folder:
-    ...     os.path.isdir(folder)
-    True
-    """
+    """Give a new folder for files of programs, named after a purpose; it is gone after the block, whatever ends it."""
     with _cleaning_up(), tempfile.TemporaryDirectory(prefix=f"lstmsim-{purpose}-") as folder:
         yield folder
 
 
 def run_program(arguments: Sequence[str], folder: str | None = None, seconds: float = 3600) -> Ran:
-    """Run a program to its end; whatever it has started ends with it.
+    """Run a program to its end in a folder (None: the present one); whatever it has started ends with it.
 
-    arguments: the program's name, and what it is given.
-    folder: in which it runs; None: the present one.
-    seconds: after which it is ended.
-
-    `LstmsimError` if it fails, or takes too long.
-
-    >>> run_program(["echo", "done"]).output
-    'done\\n'
+    `LstmsimError` if it fails, or takes more than `seconds`.
     """
     with _cleaning_up():
         output, errors, code = _ended(arguments, folder, seconds)

@@ -25,14 +25,7 @@ def cycles_to_ms(cycles: int, frequency_mhz: float) -> float:
 
 
 def tops(macs: int, cycles: int, frequency_mhz: float) -> float:
-    """Give the 10^12 operations a second of so many multiply-accumulates in so many cycles.
-
-    Each multiply-accumulate counts as two operations. The peak of a chip is the rate of its multipliers in one cycle.
-    No cycles give 0.
-
-    macs: multiply-accumulates.
-    cycles: the time that they take.
-    frequency_mhz: the clock.
+    """Give the 10^12 operations a second of multiply-accumulates (two operations each) in cycles; no cycles give 0.
 
     >>> tops(1000, 1, 250), tops(0, 0, 250)
     (0.5, 0.0)
@@ -43,11 +36,8 @@ def tops(macs: int, cycles: int, frequency_mhz: float) -> float:
 def rank_below(count: int, percent: float) -> tuple[int, int, int]:
     """Say where a percentile lies among `count` sorted numbers (at least 1), linear between ranks.
 
-    The answer has three numbers. The first is the rank (0 first) at or below the percentile. The other two say how far
-    beyond that rank it lies: so many parts, and how many parts there are from one rank to the next.
-
-    count: how many numbers there are.
-    percent: 0 to 100. Parts of a percent are told apart to nine decimals, so that 99.9 is exact.
+    Gives the rank (0 first) at or below it, and how far beyond that rank it lies: so many parts, of how many to the
+    next. Parts of a percent are told apart to nine decimals, so that 99.9 is exact.
 
     >>> rank_below(3, 50), rank_below(3, 95)
     ((1, 0, 100), (1, 90, 100))

@@ -25,17 +25,9 @@ ENGINES = {
 
 
 def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Trace:
-    """Run a program on an engine; `InputError` if there is no engine of that name.
+    """Run a program, or its flat form, on an engine; `InputError` if there is no engine of that name.
 
-    program: a Program, or its flat form.
-    engine: a key of `ENGINES`.
     check: whether to look for broken rules first; a program that a target has just lowered has none.
-
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(unit=0, count=3),))
-    >>> task = Task("t", variants=((0, (Phase(body, repeat=2),)),), buffers=(), cores=(0,))
-    >>> run(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
-    6
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
@@ -66,10 +58,7 @@ def _check(program: Program | FlatProgram) -> None:
 
 
 def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Totals:
-    """Only the totals of a run. The fast engine then records nothing.
-
-    program, engine, check: as for `run`.
-    """
+    """Only the totals of a run; arguments as of `run`. The fast engine then records nothing."""
     if running(engine) == "fast":
         from lstmsim.engines.fast import run as fast
 
@@ -89,9 +78,8 @@ def _unflattened(program: Program | FlatProgram) -> Program:
 
 
 def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> Feed:
-    """Run tasks that keep coming, on the fast engine.
+    """Run tasks that keep coming, on the fast engine. The tasks of the program are templates.
 
-    program: its tasks are templates, and come after no others.
     chunks: what comes, in the order of time, as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks there is room for in the machine at once; one for each template at least.
     `InputError` if a template comes after another task, or tasks go back in time.

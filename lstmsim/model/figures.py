@@ -91,18 +91,12 @@ class CoreFigures:
 
 @record
 class PlannedProduct:
-    """A product of a time step, as it is spread over the threads of a job.
+    """A product of a time step (m, n, k), as it is spread over the threads of a job.
 
-    model: name of the model.
-    layers: numbers of the layers that have it, from 0.
-    label: gates, and vectors that they read.
-    m, n, k: its sizes.
-    threads: on how many cores.
-    cut: how it is cut, in short.
-    block: rows, columns and elements of K of a thread, in words.
+    layers, label: numbers of the layers that have it, from 0; gates, and vectors that they read.
+    cut, block: how it is cut, in short; rows, columns and elements of K of a thread, in words.
     relief: how threads that add into the same block keep out of each other's way, in words; empty: none do.
-    rank: place of the plan among the candidates, from 0.
-    candidates: how many there were.
+    rank, candidates: place of the plan among the candidates, from 0, and how many there were.
     rejected: of each candidate before it, why it could not be accepted.
     """
 

@@ -43,12 +43,7 @@ class Library:
 
 
 def load(path: Path, core: Path, version: int) -> tuple[ctypes.CDLL | None, str | None]:
-    """Load a library, or say why it cannot be used.
-
-    path: the library's file.
-    core: the folder of its sources. If it has any, the library must have been built of them.
-    version: the version that it must have been built for.
-    """
+    """Load a library built for a version, of its sources if there are any, or say why it cannot be used."""
     if not path.exists():
         return None, "it was not built"
     try:

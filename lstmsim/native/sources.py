@@ -23,13 +23,7 @@ FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden"
 
 
 def cores_of(package: Path) -> list[Path]:
-    """Give the folders of sources of which libraries are made.
-
-    package: the folder `lstmsim` of a checkout.
-
-    >>> cores_of(Path("nowhere"))
-    []
-    """
+    """Give the folders of sources of which libraries are made, below the folder `lstmsim` of a checkout."""
     return sorted(each.parent for each in package.rglob("core/core.cpp"))
 
 
@@ -39,11 +33,7 @@ def library_of(core: Path) -> Path:
 
 
 def arguments(core: Path, flags: tuple[str, ...] = FLAGS) -> list[str]:
-    """Give what the compiler is told, but for where the library goes.
-
-    core: the folder of the sources.
-    flags: others in place of the usual ones.
-    """
+    """Give the compiler's arguments, but for where the library goes; flags: others in place of the usual ones."""
     macro = f'-DLSTMSIM_SOURCES="{digest_of(core)}"'
     return [*flags, f"-I{COMMON}", macro, str(core / "core.cpp")]
 

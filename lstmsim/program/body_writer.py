@@ -63,11 +63,9 @@ class BodyWriter:
         mirrored: bool = False,
         cause: int = _HAZARD,
     ) -> None:
-        """Let the next operation wait for another one.
+        """Let the next operation wait for another one; arguments as of `Dependence`, `NONE`: the same body.
 
         home: from where `operation` counts, in this body or in that of the earlier phase; None: from the body's first.
-        operation: the other operation.
-        delay, lag, phase, mirrored: as of `lstmsim.program.operations.Dependence`; `NONE`: the same body.
         cause: number of the wait's name (`lstmsim.program.operations.CAUSE_NUMBERS`).
         """
         needs = self._needs
@@ -121,8 +119,7 @@ V = TypeVar("V")
 class Kept(Generic[V]):
     """Results by key. If they are too many, the least recently used result goes first. The last one always stays.
 
-    most: largest sum of the sizes of results, in the unit that `size` counts.
-    size: gives the size of a result.
+    most, size: largest sum of the sizes of results, and what gives the size of one.
     """
 
     def __init__(self, most: int, size: Callable[[V], int]) -> None:

@@ -123,15 +123,7 @@ def rows_of(operations: Sequence[Operation]) -> Rows:
 
 
 def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
-    """The operations that rows stand for.
-
-    rows: with rows that are there (`lstmsim.program.flatten`).
-    names: of each operation.
-
-    >>> operations = (Operation(0, label="x"), Operation(0, count=3, needs=(Dependence(0, 5, lag=1),)))
-    >>> operations_of(rows_of(operations), [("x", ()), ("", ())]) == operations
-    True
-    """
+    """The operations that rows stand for, with their names; the rows must be there (`lstmsim.program.flatten`)."""
     needs = tuple(
         Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored), bool(gate))
         for operation, delay, cause, lag, phase, mirrored, gate in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
@@ -201,8 +193,7 @@ def unpacked(flat: FlatProgram, body: int) -> tuple[Rows, Ints]:
 def check_packed(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first packed body whose words name what is not there, or what it cannot have.
 
-    A packed body has no buffers and no extra cycles. It waits for its own operations, each of which comes earlier in
-    the same iteration, and for gates.
+    A packed body has no buffers and no extra cycles, and waits for gates and for earlier operations of its iteration.
     """
     for body in np.flatnonzero(flat.column("bodies", "first_word") >= 0).tolist():
         first, own = flat.column("bodies", "first_operation")[body], flat.column("bodies", "operations")[body]

@@ -36,8 +36,6 @@ class Body:
 
     A body is made of operations or of rows, and gives both. It makes what it was not made of when somebody asks for it,
     and keeps it. Two bodies are equal if their operations are.
-
-    operations: the operations.
     """
 
     __slots__ = ("_names", "_operations", "_rows")
@@ -314,13 +312,9 @@ class Program:
 
 
 class TabledProgram(Program):
-    """A program in its flat form. An engine runs the tables as they are; cores and tasks are made when asked for.
+    """A program in its flat form, made by `lstmsim.program.unflatten.tabled`. An engine runs the tables as they are.
 
-    flat: the tables.
-    names: what the tables do not hold (`lstmsim.program.flatten.FlatNames`).
-    whole: makes the program of both, when cores or tasks are asked for (`lstmsim.program.unflatten.program_of`).
-
-    `lstmsim.program.unflatten.tabled` makes one.
+    whole: makes the program of tables and names, when cores or tasks are asked for.
     """
 
     def __init__(self, flat: FlatProgram, names: Any, whole: Callable[[FlatProgram, Any], Program]) -> None:

@@ -16,13 +16,7 @@ _RULE = "a name is 1 to 30 lower-case letters, digits and _, begins with a lette
 
 
 def is_unit(kind: str) -> bool:
-    """Whether a unit beside a core's main unit may have that name. A row of a timeline for the unit has it as kind.
-
-    kind: the name of the unit.
-
-    >>> is_unit("tail"), is_unit("thread"), is_unit("ALU0"), is_unit("a b")
-    (True, False, False, False)
-    """
+    """Whether a unit beside a core's main unit may have that name. A row of a timeline for the unit has it as kind."""
     return _UNIT.fullmatch(kind) is not None
 
 
@@ -31,12 +25,6 @@ def name_faults(cores: tuple[Core, ...]) -> Iterator[str]:
 
     The accounted unit of a core, whose row is called `array`, may have that name. Units of one core have different
     names. Only a shared core may have a unit called `memory`.
-
-    cores: of a program.
-
-    >>> from lstmsim.program.program import Unit
-    >>> list(name_faults((Core(0, (Unit("array", "fifo"), Unit("tail", "fifo"), Unit("tail", "fifo"))),)))
-    ["core 0: two units are called 'tail'"]
     """
     for index, core in enumerate(cores):
         names = [unit.name for unit in core.units]

@@ -13,13 +13,7 @@ from lstmsim.program.stall_reasons import CAUSES
 
 
 def gate_faults(program: Program) -> Iterator[str]:
-    """Yield what is wrong with the gates of a program, in sentences.
-
-    >>> from lstmsim.program.program import *
-    >>> core, phases = Core(0, (Unit("array", "coarse"),)), (Phase(Body((Operation(0),)), 1),)
-    >>> list(gate_faults(Program((core,), (Task("t", ((0, phases),), (), (0,), starts=3),), gates=(1,))))
-    ['task t: starts at gate 3, of 1']
-    """
+    """Yield what is wrong with the gates of a program, in sentences."""
     for number, arrivals in enumerate(program.gates):
         if arrivals < 1:
             yield f"gate {number}: opens after {arrivals} arrivals, which must be at least 1"
@@ -30,11 +24,7 @@ def gate_faults(program: Program) -> Iterator[str]:
 
 
 def need_faults(need: Dependence) -> Iterator[str]:
-    """Yield what is wrong with a dependence on a gate, but for the gate's number.
-
-    >>> list(need_faults(Dependence(0, 1, lag=2, gate=True)))
-    ['waits for a gate, so it has no lag, no phase and is not mirrored']
-    """
+    """Yield what is wrong with a dependence on a gate, but for the number of the gate."""
     if need.lag or need.phase is not None or need.mirrored:
         yield "waits for a gate, so it has no lag, no phase and is not mirrored"
 
@@ -117,14 +107,7 @@ def _arrivals_of(phases: tuple[Phase, ...]) -> Counter[int]:
 
 
 def quiet_faults(phases: tuple[Phase, ...], number: int, index: int) -> Iterator[str]:
-    """Yield what is wrong with an operation of no issue.
-
-    >>> from lstmsim.program.operations import Dependence, Operation
-    >>> from lstmsim.program.program import Body
-    >>> body = Body((Operation(0), Operation(1, count=0, needs=(Dependence(0, 5),))))
-    >>> [*quiet_faults((Phase(body, 1),), 0, 1)], [*quiet_faults((Phase(body, 2),), 0, 1)]
-    ([], ['has no issue, so its phase must be the last one and not repeat'])
-    """
+    """Yield what is wrong with an operation of no issue."""
     phase = phases[number]
     operations = phase.body.operations
     operation = operations[index]

@@ -121,10 +121,9 @@ def grid(
     more: str = "rows",
     repeated: int = 0,
 ) -> Grid:
-    """Make a table.
+    """Make a table, as of `Grid`.
 
     columns: each a `Column`, or its head in short: `cycles`, and `<job` for one that is aligned to the left.
-    rows, title, headed, limit, more, repeated: as of `Grid`.
     """
     made = (
         each if isinstance(each, Column) else Column(each.removeprefix("<"), left=each.startswith("<"))
@@ -134,12 +133,7 @@ def grid(
 
 
 def accounts(title: str, cycles: Mapping[str, int], whole: int) -> Grid:
-    """A table of cycles by name, with their shares and their sum.
-
-    title: what the cycles are.
-    cycles: by name.
-    whole: the cycles of which shares are shown.
-    """
+    """A table of cycles by name, with their shares of `whole` and their sum."""
     rows = [(name, count, percent(count, whole)) for name, count in cycles.items()]
     return grid([f"<{title}", "", ""], [*rows, ("sum", sum(cycles.values()), "")])
 

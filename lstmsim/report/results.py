@@ -107,10 +107,7 @@ class Table(Result):
         return [] if records is None else [flat(each) for each in records(self)]
 
     def to_pandas(self) -> Any:
-        """Give the table as a `pandas.DataFrame`, a row for each record.
-
-        `InputError` if pandas is not installed.
-        """
+        """Give the table as a `pandas.DataFrame`, a row for each record; `InputError` if pandas is not installed."""
         try:
             import pandas
         except ModuleNotFoundError:
@@ -120,13 +117,7 @@ class Table(Result):
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Unfold the mappings inside a record into dotted columns.
-
-    record: a row, from column to value.
-
-    >>> flat({"name": "a", "cycles": {"busy": 3, "idle": 1}})
-    {'name': 'a', 'cycles.busy': 3, 'cycles.idle': 1}
-    """
+    """Unfold the mappings inside a record into dotted columns."""
     columns: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):

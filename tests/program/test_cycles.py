@@ -20,7 +20,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 #: Where names of cycles may stand in a row: their records, and what they look like.
 HOMES = {"program/stall_reasons.py", "analysis/stall_words.py"}
 #: A machine says in its folder what it calls some of them; machines with an array share some of these words.
-MACHINE_WORDS = re.compile(r"machines/([a-z_]+/(words|npu)|arrays)\.py")
+MACHINE_WORDS = re.compile(r"machines/([a-z_]+/(words|npu|device|product)|arrays)\.py")
 #: Other facts that have such words among theirs: the kinds of segments of a critical path, and the names that
 #: engines give by themselves.
 OTHER_FACTS = {

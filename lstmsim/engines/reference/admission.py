@@ -174,13 +174,10 @@ def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Conte
 
 
 class Arrivals(Clockwork):
-    """Tasks up to the cycle in which they come. The dispatcher is told of them and lets them wait.
+    """Tasks up to the cycle in which they come. The dispatcher lets them wait.
 
-    finished: how many tasks have finished or were rejected.
-    knocked: the event for which the dispatcher waits.
-    newcomers: tasks that have come and do not wait yet.
-    gates: the gates of the program.
-    opened: for each gate an event, as soon as it is known when the gate opens.
+    knocked, newcomers: the event for which the dispatcher waits; tasks that have come and do not wait yet.
+    gates, opened: the gates, and for each an event, as soon as it is known when the gate opens.
     """
 
     def __init__(self, program: Program) -> None:
@@ -188,15 +185,14 @@ class Arrivals(Clockwork):
         self.finished = 0
         self.knocked = self.env.event()
         self.newcomers: list[int] = []
+        self.gates = [Gate(arrivals) for arrivals in program.gates]
+        self.opened = [self.env.event() for _ in self.gates]
+        #: For each task, those that come after it, and for each gate, those that come behind it.
         self.followers: dict[int, list[int]] = defaultdict(list)
+        self.behind: dict[int, list[int]] = defaultdict(list)
         for index, task in enumerate(program.tasks):
             if task.after is not None:
                 self.followers[task.after].append(index)
-        self.gates = [Gate(arrivals) for arrivals in program.gates]
-        self.opened = [self.env.event() for _ in self.gates]
-        #: For each gate, the tasks that come behind it.
-        self.behind: dict[int, list[int]] = defaultdict(list)
-        for index, task in enumerate(program.tasks):
             if task.behind is not None:
                 self.behind[task.behind].append(index)
         #: After how many cycles operations may go on that wait for gates.

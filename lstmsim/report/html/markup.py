@@ -105,15 +105,7 @@ def element(name: str, *content: str, **values: str | float | None) -> Markup:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading, reached as `#name`.
-
-    name: of the link.
-    title: the heading.
-    content: what is below the heading.
-
-    >>> Section("jobs", "Jobs", Markup("<p>none</p>")).html.startswith('<section id="jobs"')
-    True
-    """
+    """A part of the page with a heading, reached as `#name`."""
 
     name: str
     title: str
@@ -127,28 +119,15 @@ class Section:
 
 
 def region(label: str, look: str, *content: str) -> Markup:
-    """Make a box whose content may be larger than the box: keys scroll it, and it has a name to be read aloud.
-
-    label: the name.
-    look: the box's class.
-    content: what is inside.
-
-    >>> region("Jobs", "scroll", "...")
-    '<div class="scroll" tabindex="0" role="region" aria-label="Jobs">...</div>'
-    """
+    """Make a box whose content may be larger than the box: keys scroll it, and its label is read aloud."""
     return element("div", *content, class_=look, tabindex="0", role="region", aria_label=label)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = (0,), caption: str = "") -> Markup:
     """Make a table; the first column names the row.
 
-    head: names of the columns.
-    rows: texts.
     left: numbers of the columns that are set to the left; all others are set to the right.
     caption: the text above the table.
-
-    >>> table(["job", "cycles"], [["a", "7"]]).count("<th")
-    4
     """
     lefts = set(left)
     classes = ["l" if at in lefts else None for at in range(len(head))]
@@ -177,14 +156,7 @@ def link_to(path: str) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """The mapping of values to coordinates.
-
-    low, high: values.
-    left, right: the coordinates of these values.
-
-    >>> Scale(0, 10, 100, 200)(5)
-    150.0
-    """
+    """The mapping of values from `low` to `high` to coordinates from `left` to `right`."""
 
     low: float
     high: float
@@ -205,20 +177,22 @@ def picture(width: float, height: float, label: str, *content: str) -> Markup:
     return element("svg", *content, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=label)
 
 
+def _titled(title: str) -> list[Markup]:
+    return [element("title", title)] if title else []
+
+
 def rectangle(x: float, y: float, width: float, height: float, look: str, title: str = "") -> Markup:
     """Draw a rectangle of a class; `title` is shown under the pointer.
 
     >>> rectangle(0, 0, 1, 2, "a", "b")
     '<rect x="0" y="0" width="1" height="2" class="a"><title>b</title></rect>'
     """
-    inside = [element("title", title)] if title else []
-    return element("rect", *inside, x=x, y=y, width=width, height=height, class_=look)
+    return element("rect", *_titled(title), x=x, y=y, width=width, height=height, class_=look)
 
 
 def circle(x: float, y: float, radius: float, look: str, title: str = "") -> Markup:
     """Draw a dot of a class; `title` is shown under the pointer."""
-    inside = [element("title", title)] if title else []
-    return element("circle", *inside, cx=x, cy=y, r=radius, class_=look)
+    return element("circle", *_titled(title), cx=x, cy=y, r=radius, class_=look)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> Markup:
@@ -228,8 +202,7 @@ def line(x1: float, y1: float, x2: float, y2: float, look: str) -> Markup:
 
 def path(data: str, look: str, title: str = "") -> Markup:
     """Draw an outline of a class; `data` is SVG path data, `title` is shown under the pointer."""
-    inside = [element("title", title)] if title else []
-    return element("path", *inside, d=data, class_=look)
+    return element("path", *_titled(title), d=data, class_=look)
 
 
 def words(x: float, y: float, text: str, look: str = "", anchor: str = "start") -> Markup:
@@ -248,11 +221,7 @@ def swatch(look: str) -> Markup:
 
 
 def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> list[float]:
-    """Give multiples of 1, 2 or 5 times a power of ten for an axis.
-
-    low, high: the ends of the axis.
-    most: about the largest number of ticks.
-    whole: whether only whole numbers are allowed.
+    """Give multiples of 1, 2 or 5 times a power of ten for an axis, about `most`; whole: only whole numbers.
 
     >>> round_ticks(0, 1423), round_ticks(0, 3, whole=True)
     ([0, 200, 400, 600, 800, 1000, 1200, 1400], [0, 1, 2, 3])
@@ -271,15 +240,7 @@ def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> 
 
 
 def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bool = False, unit: str = "") -> Markup:
-    """Draw an axis.
-
-    scale: the values.
-    y: the height of the axis.
-    what: the text at its end.
-    ticks: values that have a number.
-    above: whether numbers stand above the axis, not below.
-    unit: the text after each number.
-    """
+    """Draw an axis at height `y` with numbers (and their unit) below or above it, and the text `what` at its end."""
     away = -1 if above else 1
     parts = [line(scale.left, y, scale.right, y, "axis")]
     for tick in ticks:
@@ -294,9 +255,6 @@ def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bo
 
 def steps(edges: list[float], tops: list[float], bottoms: list[float]) -> str:
     """Give the outline of columns between neighbouring edges; empty columns are left out, equal ones joined.
-
-    edges: one more than there are columns.
-    tops, bottoms: of the columns.
 
     >>> steps([0, 1, 2, 3], [4, 4, 9], [9, 9, 9])
     'M0 4H2V9H0z'

@@ -57,11 +57,7 @@ _TICKS: Any = {"nbins": 10, "steps": [1, 2, 5, 10]}
 
 
 def set_time(upper: Axes, lower: Axes, start: int, end: int, frequency_mhz: float) -> None:
-    """Cycles below the lower panel, microseconds above the upper one.
-
-    start, end: cycles that are shown.
-    frequency_mhz: the clock.
-    """
+    """Show cycles from `start` to `end` below the lower panel, microseconds above the upper one."""
     lower.set_xlim(start, end)
     lower.set_xlabel("time (cycles)")
     lower.xaxis.set_major_locator(MaxNLocator(integer=True, **_TICKS))
@@ -118,15 +114,7 @@ class Picture(Figure):
 
 
 def check_name(name: str, *beside: str) -> None:
-    """Raise `InputError` for a name that does not end like a picture's, and for a file that was read as an input.
-
-    name: of the picture's file.
-    beside: other files that are written with it.
-
-    >>> check_name("a.bmp")
-    Traceback (most recent call last):
-    lstmsim.InputError: a.bmp: not a picture's name: expected it to end in .png, .svg, .pdf
-    """
+    """Raise `InputError` for a name that does not end like a picture's, and if it or another was read as an input."""
     if not name.lower().endswith(SUFFIXES):
         raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
     for each in (name, *beside):
@@ -156,14 +144,9 @@ def plot(
     *,
     title: str = "",
 ) -> Picture:
-    """Draw blocks over time, and how busy each core was.
+    """Draw blocks (core, placing, end) over time, in lanes where they are there together, and how busy each core was.
 
-    Blocks of a core that are there together stand in lanes above each other.
-
-    blocks: core, placing and end of each.
-    busy: issue cycles of each core.
     path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
-    title: of the picture.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
