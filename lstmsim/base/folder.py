@@ -73,7 +73,8 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
     real = os.path.realpath(folder)
     known = _list(real)
     new = {name: _digest(text.encode()) for name, text in files.items()}
-    changed = {name for name, digest in known.items() if _digest_of(real, name) not in (None, digest, new.get(name))}
+    there = {name: content for name in known if (content := _content(real, name)) is not None}
+    changed = {name for name, content in there.items() if _digest(content) not in (known[name], new.get(name))}
     kept = tuple(name for name in files if name in changed and not replace)
     ready = {name: text for name, text in files.items() if name not in kept}
     ready[LIST] = "".join(f"{digest}  {name}\n" for name, digest in sorted(new.items()))
@@ -154,12 +155,6 @@ def _content(real: str, name: str) -> bytes | None:
             return file.read()
     except OSError:
         return None
-
-
-def _digest_of(real: str, name: str) -> str | None:
-    """The SHA-256 of a regular file in a folder; None: it is not there."""
-    content = _content(real, name)
-    return None if content is None else _digest(content)
 
 
 def _list(real: str) -> dict[str, str]:

@@ -28,10 +28,9 @@ def wrong_shapes(node: Node, operands: Sequence[Node]) -> Iterator[Wrong]:
     if node.op in OPERATIONS:
         for each in operands:
             if each.shape != node.shape:
-                yield (
-                    ("shape",),
-                    f"must be that of its operand {_told(each)}, got {sizes_text(node.shape)}{_stretch(node)}",
-                )
+                stretch = ": a broadcast makes shapes equal" if node.shape else ""
+                text = f"must be that of its operand {_told(each)}, got {sizes_text(node.shape)}{stretch}"
+                yield ("shape",), text
                 return
     elif node.op in REDUCES:
         yield from _reduce(node, operands[0])
@@ -39,10 +38,6 @@ def wrong_shapes(node: Node, operands: Sequence[Node]) -> Iterator[Wrong]:
         yield from _RULES[node.op](node, operands[0])
     elif node.op == "matmul":
         yield from _matmul(node, *operands)
-
-
-def _stretch(node: Node) -> str:
-    return ": a broadcast makes shapes equal" if node.shape else ""
 
 
 def sizes_text(shape: Sequence[int]) -> str:
@@ -63,9 +58,8 @@ def _axes(node: Node, key: str, rank: int, whose: str) -> list[Wrong]:
     wrong: list[Wrong] = []
     for at, axis in enumerate(node.axes):
         if not 0 <= axis < rank:
-            text = (
-                f"must be from 0 to {rank - 1}, the axes of {whose}" if rank else f"must be empty: {whose} has no axes"
-            )
+            known = f"must be from 0 to {rank - 1}, the axes of {whose}"
+            text = known if rank else f"must be empty: {whose} has no axes"
             wrong.append(((key, at), f"{text}, got {axis}"))
         elif axis in node.axes[:at]:
             wrong.append(((key, at), f"axis {axis} stands there twice"))
@@ -119,9 +113,8 @@ def _transpose(node: Node, operand: Node) -> Iterator[Wrong]:
     yield from wrong
     if not wrong:
         shape = tuple(operand.shape[axis] for axis in node.axes)
-        yield from _expected(
-            node, shape, f"{_told(operand).replace(' [', ' is [')} and perm is {sizes_text(node.axes)}"
-        )
+        whole = _told(operand).replace(" [", " is [")
+        yield from _expected(node, shape, f"{whole} and perm is {sizes_text(node.axes)}")
 
 
 def _slice(node: Node, operand: Node) -> Iterator[Wrong]:

@@ -24,7 +24,7 @@ from lstmsim.model.fusion.plan import (
     ThreadMapping,
     up,
 )
-from lstmsim.model.fusion.schemes import operand_elements, positions, reduced_elements
+from lstmsim.model.fusion.schemes import operand_elements, positions, reduced_elements, start_of
 
 
 def outputs_of(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
@@ -245,23 +245,25 @@ def lowest_first(firsts: Sequence[int], waits: Sequence[Set[int]]) -> list[int]:
 
 def mapped(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
     """The mapping of a group by the rule for its kind, for a grid of at most `wave` blocks."""
+    rows, length, warp = group.rows, group.length, device.warp
     if group.kind == ELEMENT:
-        return _elements(group.rows, device, wave)
+        threads = min(device.element_threads, up(rows, warp) * warp)
+        tiles = up(rows, threads)
+        tasks = up(tiles, wave)
+        return ThreadMapping(ELEMENT, up(tiles, tasks), threads, threads, 1, tasks, 1, rows)
     if group.kind == COLUMN:
         return _columns(group, device, wave)
-    pieces, piece = _row_pieces(group, device, wave)
-    if pieces > 1:
-        lanes = min(device.block_threads, piece)
-        return ThreadMapping("split", group.rows * pieces, lanes, lanes, 1, 1, pieces, piece)
-    return _packed(group, device, wave)
-
-
-def _row_pieces(group: Group, device: FusionDevice, wave: int) -> tuple[int, int]:
-    """Over how many blocks a row is split, and how many elements each has."""
-    if _whole_row(group, device, wave):
-        return 1, group.length
-    piece = up(up(group.length, wave // group.rows), device.warp) * device.warp
-    return up(group.length, piece), piece
+    if not _whole_row(group, device, wave):
+        piece = up(up(length, wave // rows), warp) * warp
+        pieces, lanes = up(length, piece), min(device.block_threads, piece)
+        if pieces > 1:
+            return ThreadMapping("split", rows * pieces, lanes, lanes, 1, 1, pieces, piece)
+    lanes = min(device.block_threads, up(length, warp) * warp)
+    # no more rows in a block than bring the grid into one wave
+    per_block = max(1, min(device.block_threads // lanes, up(rows, wave)))
+    tiles = up(rows, per_block)
+    tasks = up(tiles, wave)
+    return ThreadMapping("pack", up(tiles, tasks), per_block * lanes, lanes, per_block, tasks, 1, length)
 
 
 def _whole_row(group: Group, device: FusionDevice, wave: int) -> str:
@@ -282,38 +284,14 @@ def _not_worth(turns: int, device: FusionDevice) -> str:
     return f"{cost} in one block cost no more than a grid barrier of {device.grid_cycles:,}"
 
 
-def _packed(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
-    lanes = min(device.block_threads, up(group.length, device.warp) * device.warp)
-    # no more rows in a block than bring the grid into one wave
-    per_block = max(1, min(device.block_threads // lanes, up(group.rows, wave)))
-    tiles = up(group.rows, per_block)
-    tasks = up(tiles, wave)
-    return ThreadMapping("pack", up(tiles, tasks), per_block * lanes, lanes, per_block, tasks, 1, group.length)
-
-
 def _columns(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
-    tiles = up(group.rows, device.warp)
-    if tiles >= wave:
-        tasks, cut = up(tiles, wave), 1
-    else:
-        tasks, cut = 1, _column_cut(group, device, wave)
+    tiles, turns = up(group.rows, device.warp), up(group.length, device.block_threads // device.warp)
+    whole = tiles >= wave or _not_worth(turns, device)
+    tasks, cut = up(tiles, wave), 1 if whole else max(1, min(wave // tiles, turns))
     piece = up(group.length, cut)
     pieces = up(group.length, piece)
     threads = min(device.block_threads, piece * device.warp)
     return ThreadMapping(COLUMN, up(tiles, tasks) * pieces, threads, device.warp, 1, tasks, pieces, piece)
-
-
-def _column_cut(group: Group, device: FusionDevice, wave: int) -> int:
-    """Into how many pieces a column should be cut."""
-    turns = up(group.length, device.block_threads // device.warp)
-    return 1 if _not_worth(turns, device) else max(1, min(wave // up(group.rows, device.warp), turns))
-
-
-def _elements(size: int, device: FusionDevice, wave: int) -> ThreadMapping:
-    threads = min(device.element_threads, up(size, device.warp) * device.warp)
-    tiles = up(size, threads)
-    tasks = up(tiles, wave)
-    return ThreadMapping(ELEMENT, up(tiles, tasks), threads, threads, 1, tasks, 1, size)
 
 
 def owners_by_rule(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> Owners:
@@ -389,22 +367,20 @@ Ints = NDArray[np.int64]
 _NOBODY = -1
 
 
-def start_node(graph: Graph, group: Group) -> int:
-    """The node whose elements the backbone's threads take: the operand of a reduce, else the backbone."""
-    backbone = group.backbone
-    return graph.operands[backbone][0] if graph.nodes[backbone].kind == REDUCE else backbone
-
-
 def propagated(
     graph: Graph, group: Group, mapping: ThreadMapping, start: Owners, cut: Set[int] = frozenset()
 ) -> dict[int, Owners]:
     """The owners of all that indices reach from the backbone, by node. Tensors owned alike share the arrays."""
     walk = _Walk(graph, group, mapping, cut)
-    walk.known[start_node(graph, group)] = start
+    walk.known[start_of(graph, group.backbone)] = start
     while walk.waiting:
         walk.look(min(walk.waiting))
     for number in walk.holed:
-        walk.known[number] = _by_size(walk.known[number], mapping)
+        # elements without owner are dealt out over blocks and threads by their number
+        own = walk.known[number]
+        elements, empty = np.arange(own.block.size), own.block == _NOBODY
+        block = np.where(empty, elements * mapping.blocks // max(1, elements.size), own.block)
+        walk.known[number] = _owners(block, np.where(empty, elements % mapping.threads, own.thread))
     return walk.known
 
 
@@ -461,10 +437,7 @@ class _Walk:
         if reader in self.known:
             before = self.known[reader]
             empty = before.block == _NOBODY
-            given = Owners(
-                np.where(empty, given.block, before.block).astype(np.int32),
-                np.where(empty, given.thread, before.thread).astype(np.int32),
-            )
+            given = _owners(np.where(empty, given.block, before.block), np.where(empty, given.thread, before.thread))
         self.known[reader] = given
         if number in self.holed or reader in self.holed:
             self._count_holes(reader)
@@ -504,12 +477,3 @@ def _backward(graph: Graph, number: int, operand: int, owners: Owners, mapping: 
     block, thread = np.full(size, _NOBODY, np.int32), np.full(size, _NOBODY, np.int32)
     block[places], thread[places] = owners.block, owners.thread
     return Owners(block, thread)
-
-
-def _by_size(owners: Owners, mapping: ThreadMapping) -> Owners:
-    """The same, and elements without owner are dealt out over blocks and threads by their number."""
-    elements = np.arange(owners.block.size)
-    empty = owners.block == _NOBODY
-    block = np.where(empty, elements * mapping.blocks // max(1, elements.size), owners.block)
-    thread = np.where(empty, elements % mapping.threads, owners.thread)
-    return Owners(block.astype(np.int32), thread.astype(np.int32))

@@ -73,7 +73,7 @@ def reduced_elements(graph: Graph, number: int, elements: Ints, position: Ints) 
     """
     node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
     kept, gone = _axes(node, source)
-    strides = _strides(source.shape)
+    strides = [prod(source.shape[axis + 1 :]) for axis in range(len(source.shape))]
     base = _spread(elements, [source.shape[axis] for axis in kept], [strides[axis] for axis in kept])
     return base + _spread(position, [source.shape[axis] for axis in gone], [strides[axis] for axis in gone])
 
@@ -100,10 +100,6 @@ def ranks(block: NDArray[np.int32]) -> Ints:
 
 def _axes(node: Node, source: Node) -> tuple[list[int], list[int]]:
     return [axis for axis in range(len(source.shape)) if axis not in node.axes], list(node.axes)
-
-
-def _strides(shape: tuple[int, ...]) -> list[int]:
-    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _spread(elements: Ints, sizes: list[int], strides: list[int]) -> Ints:

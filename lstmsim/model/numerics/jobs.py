@@ -122,7 +122,15 @@ def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int
         try:
             calibrated.append((network, calibrate(network, stimuli)))
         except InputError as error:
-            raise InputError(_named(network, error.mistakes)) from None
+            named = f"model {network.model.name}"
+            raise InputError(
+                [
+                    each
+                    if each.place.startswith("precision.")
+                    else Mistake(f"{named}: {each.place}".strip(": "), each.sentence)
+                    for each in error.mistakes
+                ]
+            ) from None
     passes = dict(zip(jobs_of, fixed_chip(calibrated, precision), strict=True))
     return {
         index: JobNumbers(
@@ -132,14 +140,6 @@ def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int
         )
         for index, each in jobs.items()
     }
-
-
-def _named(network: Network, mistakes: Iterable[Mistake]) -> list[Mistake]:
-    place = f"model {network.model.name}"
-    return [
-        each if each.place.startswith("precision.") else Mistake(f"{place}: {each.place}".strip(": "), each.sentence)
-        for each in mistakes
-    ]
 
 
 def _float_stimuli(jobs: Mapping[int, JobData]) -> dict[int, Stimulus]:
