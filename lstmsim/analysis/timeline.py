@@ -1,4 +1,4 @@
-"""The timeline: a trace as rows of named spans, or a window of it. Exporters and pictures read nothing else."""
+"""The timeline: a trace as rows of named spans, or a window of it, and what pictures and pages show of one."""
 
 from __future__ import annotations
 
@@ -410,3 +410,140 @@ def named_groups(names: Sequence[str]) -> tuple[str, ...]:
         return ()
     entries = tuple(re.sub(r" #\d+$", "", name) for name in names)
     return () if len(set(entries)) == len(names) else entries
+
+
+#: Most rows of a picture: a reader cannot tell more rows apart.
+ROW_LIMIT = 120
+#: Most kinds of units that are named where their rows are left out.
+_KINDS_NAMED = 3
+
+_BUSY = STATES.index("busy")
+_IDLE = STATES.index("idle")
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans to draw, as columns of equal length, and their rows. Idle cycles have no span; work without a job has -1.
+
+    left_out: which rows are not shown, in words.
+    colour: for each job of the timeline the index in `names` of what has its colour: the job, or what it belongs to.
+    """
+
+    rows: tuple[Row, ...]
+    left_out: str
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    state: NDArray[np.int64]
+    job: NDArray[np.int64]
+    colour: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def colours(self) -> list[int]:
+        """The places of those names whose work is shown."""
+        return [int(each) for each in np.unique(self.colour[self.job[self.job >= 0]])]
+
+    def colour_of(self, job: int) -> int:
+        """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
+        return int(self.colour[job]) if job >= 0 else 0
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def kinds(self) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
+        """Yield (row, state, job, places of spans) of every combination that occurs. Spans are in order of time."""
+        if not len(self):
+            return
+        order = np.lexsort((self.start, self.job, self.state, self.row))
+        keys = np.stack([self.row, self.state, self.job])[:, order]
+        cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
+        for indices in np.split(order, cuts):
+            first = indices[0]
+            yield int(self.row[first]), int(self.state[first]), int(self.job[first]), indices
+
+
+def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
+    """The spans of a timeline to draw."""
+    low, high = window or timeline.shown
+    shown, left_out = _shown_rows(timeline.rows, cores)
+    place = np.full(len(timeline.rows) + 1, -1)
+    place[shown] = np.arange(len(shown))
+    row = place[timeline.row]
+    seen = (row >= 0) & (timeline.end > low) & (timeline.start < high) & (timeline.state != _IDLE)
+    row, state = row[seen].astype(np.int64), timeline.state[seen].astype(np.int64)
+    start, end = np.maximum(timeline.start[seen], low), np.minimum(timeline.end[seen], high)
+    job = np.where(state == _BUSY, timeline.job[seen], -1).astype(np.int64)
+    if len(row):
+        same = (row[1:] == row[:-1]) & (start[1:] == end[:-1]) & (state[1:] == state[:-1]) & (job[1:] == job[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~same]))
+        last = np.append(first[1:], len(row)) - 1
+        row, start, end, state, job = row[first], start[first], end[last], state[first], job[first]
+    names, colour = timeline.coloured
+    return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job, colour, names)
+
+
+def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
+    """Numbers of the rows to draw, and in words what is left out."""
+    wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
+    left_out: dict[str, int] = {}
+    units = sorted({row.kind for row in rows if is_unit(row.kind)})
+    threads = sum(1 for number in wanted if rows[number].kind == "thread")
+    others = sum(1 for number in wanted if rows[number].kind in units)
+    for kind in ("thread", *units) if len(wanted) - threads <= ROW_LIMIT < len(wanted) - others else (*units, "thread"):
+        if len(wanted) > ROW_LIMIT:
+            fewer = [number for number in wanted if rows[number].kind != kind]
+            if 0 < len(fewer) < len(wanted):
+                left_out[kind] = len(wanted) - len(fewer)
+                wanted = fewer
+    texts = [f"{count} {kind} rows" for kind, count in left_out.items()]
+    kinds = [kind for kind in left_out if kind != "thread"]
+    if len(kinds) > _KINDS_NAMED:
+        threads = left_out.get("thread", 0)
+        texts = [f"{threads} thread rows"] if threads else []
+        texts.append(f"{sum(left_out[kind] for kind in kinds)} rows of {len(kinds)} other units")
+    if len(wanted) > ROW_LIMIT:
+        texts.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].label} rows")
+        wanted = wanted[:ROW_LIMIT]
+    return wanted, " and ".join(texts)
+
+
+def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
+    """Cut the cycles from `start` to `end` into about `windows` windows of equal whole length; the last may be shorter.
+
+    Returns the edges of the windows, in cycles.
+
+    >>> window_edges(0, 10, 4)
+    array([ 0,  3,  6,  9, 10])
+    """
+    length = max(1, -(-(end - start) // windows))
+    return np.append(np.arange(start, end, length, dtype=np.int64), np.int64(end))
+
+
+def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the cycles of each window that lie inside a span. Their sum is the total length of the spans.
+
+    start, end: cycles of the spans; the spans are sorted and do not overlap.
+    edges: cycles at which windows begin and end.
+
+    >>> covered_cycles(np.array([0, 5]), np.array([2, 9]), np.array([0, 4, 8, 12]))
+    array([2, 3, 1])
+    """
+    if not len(start):
+        return np.zeros(len(edges) - 1, dtype=np.int64)
+    before = np.concatenate([[0], np.cumsum(end - start)])
+    last = np.searchsorted(start, edges, side="right") - 1
+    inside = np.minimum(edges, end[last]) - start[last]
+    covered: NDArray[np.int64] = np.diff(np.where(last < 0, 0, before[last] + inside))
+    return covered
+
+
+def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
+    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued."""
+    lengths = np.diff(edges)
+    ways: dict[int, list[NDArray[np.float64]]] = {}
+    for number, row in enumerate(timeline.rows):
+        if row.kind == MAIN:
+            mine = (timeline.row == number) & (timeline.state == _BUSY)
+            own = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
+            ways.setdefault(row.core, []).append(own)
+    return {core: own[0] if len(own) == 1 else np.mean(own, axis=0) for core, own in ways.items()}

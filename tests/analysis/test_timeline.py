@@ -10,8 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import run
-from lstmsim.analysis.drawn import ROW_LIMIT, Spans, busy_windows, covered_cycles, spans_of, window_edges
-from lstmsim.analysis.timeline import STATES, Row, Timeline
+from lstmsim.analysis.timeline import (
+    ROW_LIMIT,
+    STATES,
+    Row,
+    Spans,
+    Timeline,
+    busy_windows,
+    covered_cycles,
+    spans_of,
+    window_edges,
+)
 from lstmsim.model.scenario import Scenario
 from tests.strategies import scenarios
 from tests.timelines import BUSY, timeline_from, timelines

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.analysis.files import LIMIT_BYTES, READABLE, SUFFIXES, load_trace, save_trace
-from lstmsim.analysis.files.sizes import BYTES_PER_SPAN, estimated_bytes
+from lstmsim.analysis.files import LIMIT_BYTES, READABLE, SUFFIXES, estimated_bytes, load_trace, save_trace
 from lstmsim.analysis.timeline import Row, Timeline, parse_window, window
 from lstmsim.base.errors import InputError
 from tests.timelines import BUSY, assert_equal, busy_machine, small, timeline_from, timelines
@@ -184,10 +183,6 @@ def test_estimates_are_near(big, tmp_path, suffix):
     path = tmp_path / ("a" + suffix)
     save_trace(big, path)
     assert 1 / 1.5 < path.stat().st_size / estimated_bytes(big, suffix) < 1.5
-
-
-def test_every_format_has_an_estimate():
-    assert set(BYTES_PER_SPAN) == set(SUFFIXES)
 
 
 def long(spans: int) -> Timeline:

@@ -9,23 +9,29 @@ from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 
-#: Suffix -> module, its writer, and its reader; None if the file does not hold all of a timeline.
-_FORMATS: dict[str, tuple[str, str, str | None]] = {
-    ".json": ("perfetto", "write_perfetto", "read_perfetto"),
-    ".json.gz": ("perfetto", "write_perfetto", "read_perfetto"),
-    ".csv": ("csv", "write_csv", "read_csv"),
-    ".csv.gz": ("csv", "write_csv", "read_csv"),
-    ".vcd": ("waves", "write_vcd", None),
-    ".fst": ("waves", "write_fst", None),
-    ".pftrace": ("perfetto", "write_pftrace", None),
-    ".kanata": ("kanata", "write_kanata", None),
+#: Suffix -> bytes for each span, module, writer, and reader (None if the file does not hold all of a timeline).
+#: Bytes were measured on timelines of 10^5 and 10^6 spans (tests/files/test_traces_window.py measures again): a long
+#: run makes gigabytes faster than a user notices. Long names of jobs make text formats larger. Regular traces make
+#: packed formats smaller.
+_FORMATS: dict[str, tuple[float, str, str, str | None]] = {
+    ".json": (160.0, "perfetto", "write_perfetto", "read_perfetto"),
+    ".json.gz": (14.4, "perfetto", "write_perfetto", "read_perfetto"),
+    ".csv": (72.0, "csv", "write_csv", "read_csv"),
+    ".csv.gz": (10.1, "csv", "write_csv", "read_csv"),
+    ".vcd": (21.4, "waves", "write_vcd", None),
+    ".fst": (2.2, "waves", "write_fst", None),
+    ".pftrace": (7.6, "perfetto", "write_pftrace", None),
+    ".kanata": (68.0, "kanata", "write_kanata", None),
 }
+
+#: Suffixes to offer instead of a file that is too large, the smallest file first.
+_SMALL = (".fst", ".pftrace", ".csv.gz")
 
 #: Suffixes of files that can be written.
 SUFFIXES = tuple(_FORMATS)
 
 #: Suffixes of files that can also be read back.
-READABLE = tuple(suffix for suffix, (_, _, reader) in _FORMATS.items() if reader is not None)
+READABLE = tuple(suffix for suffix, (*_, reader) in _FORMATS.items() if reader is not None)
 
 #: Suffixes of files for GTKWave: a view of the trace is written beside such a file.
 _WAVES = (".vcd", ".fst")
@@ -52,11 +58,17 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
     """Write a timeline, whole or not at all, in the format that the suffix names."""
     name = os.fspath(path)
     suffix = _suffix(name)
-    if limit_bytes is not None:
-        from lstmsim.analysis.files.sizes import require_small
-
-        require_small(timeline, name, suffix, limit_bytes)
-    module, writer, _ = _FORMATS[suffix]
+    size = estimated_bytes(timeline, suffix)
+    if limit_bytes is not None and size > limit_bytes:
+        others = [
+            f"{each} ({_megabytes(estimated_bytes(timeline, each))})"
+            for each in _SMALL
+            if _FORMATS[each][0] < _FORMATS[suffix][0]
+        ]
+        instead = f", or write {' or '.join(others)}" if others else ""
+        takes = f"{len(timeline):,} spans would take about {_megabytes(size)}, the limit is {_megabytes(limit_bytes)}"
+        raise InputError(Mistake(name, f"{takes}; cut out a window of cycles{instead}"))
+    _, module, writer, _ = _FORMATS[suffix]
     write = getattr(import_module(f"{__name__}.{module}"), writer)
     view = view_beside(name)
     # a view that is there already is not replaced: users save their own under that name
@@ -66,10 +78,22 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
         write(timeline, name, view)
 
 
+def estimated_bytes(timeline: Timeline, suffix: str) -> int:
+    """Estimate the bytes of a timeline in a file."""
+    return round(_FORMATS[suffix][0] * len(timeline))
+
+
+def _megabytes(size: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6)):
+        if size >= factor:
+            return f"{size / factor:.2g} {unit}" if size < 100 * factor else f"{size / factor:,.0f} {unit}"
+    return f"{size / 10**6:.2g} MB"
+
+
 def load_trace(path: str | os.PathLike[str]) -> Timeline:
     """Read the timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column."""
     name = os.fspath(path)
-    module, _, reader = _FORMATS[_suffix(name, READABLE)]
+    _, module, _, reader = _FORMATS[_suffix(name, READABLE)]
     if reader is None:
         raise InputError(Mistake(name, f"cannot be read back: {listed(READABLE, 'and')} can"))
     timeline: Timeline = getattr(import_module(f"{__name__}.{module}"), reader)(name)

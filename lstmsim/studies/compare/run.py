@@ -20,7 +20,7 @@ from lstmsim.model.scenario import Chip, Job, Scenario, arriving
 from lstmsim.studies.compare.device_fits import device_fits
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
-from lstmsim.studies.serve.served import served
+from lstmsim.studies.serve.metrics import served
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:

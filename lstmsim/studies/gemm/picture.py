@@ -13,8 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lstmsim.analysis.drawn import covered_cycles, window_edges
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline, covered_cycles, window_edges
 from lstmsim.program.unit_names import MEMORY
 from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, set_time, settings, short

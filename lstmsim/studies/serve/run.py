@@ -18,11 +18,10 @@ from lstmsim.files.scenario.requests import Batch, Requests, load_requests
 from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.report.results import Table
 from lstmsim.studies.serve.demands import Alones
-from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.metrics import Collector, coarse_cores, threads_of
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.request import Row, ServeRequest
 from lstmsim.studies.serve.result import Entry, Serving
-from lstmsim.studies.serve.served import coarse_cores, threads_of
 from lstmsim.studies.serve.tenants import NEVER, Rows
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import refuse, takes, wrong_value

@@ -13,9 +13,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from lstmsim.analysis.drawn import Spans, busy_windows, covered_cycles, spans_of, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline
+from lstmsim.analysis.timeline import (
+    MAIN,
+    STATES,
+    Spans,
+    Timeline,
+    busy_windows,
+    covered_cycles,
+    spans_of,
+    window_edges,
+)
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit

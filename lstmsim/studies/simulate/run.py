@@ -258,7 +258,7 @@ def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None)
     """
     result = run_of(result, "serving")
     refuse(wrong_value("percentiles", percentiles, Sequence[float] | None))
-    from lstmsim.studies.serve.served import served
+    from lstmsim.studies.serve.metrics import served
     from lstmsim.traffic.latencies import PERCENTILES
 
     return served(

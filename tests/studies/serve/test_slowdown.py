@@ -15,8 +15,8 @@ import lstmsim
 from lstmsim import machines, run, serve, serving
 from lstmsim.model.figures import CoreFigures
 from lstmsim.studies.serve.demands import Alones, alone
+from lstmsim.studies.serve.metrics import coarse_cores
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.serve.served import coarse_cores
 from lstmsim.studies.serve.tenants import Coarse, Rows, Sharing
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.simulate.page.page import report_page

@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lstmsim.analysis.drawn import ROW_LIMIT, spans_of
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import Row, window
+from lstmsim.analysis.timeline import ROW_LIMIT, Row, spans_of, window
 from lstmsim.report.html.markup import Scale, round_ticks, steps
 from lstmsim.report.pictures.figures import grey
 from lstmsim.studies.simulate.page import timeline as looks
