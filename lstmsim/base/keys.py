@@ -197,8 +197,6 @@ def unwrapped(hint: Any) -> tuple[Any, Key | None]:
 
     A type that may be None has the key that it has otherwise.
 
-    hint: the annotation of a field.
-
     >>> Size = Annotated[int, Key(low=1)]
     >>> unwrapped(Annotated[Size, Key("rows")])[1].low, unwrapped(Size | None)[0]
     (1, typing.Optional[int])
@@ -266,29 +264,15 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
 
 
 def described(description: type[T], data: Mapping[str, Any]) -> T:
-    """Make a description of plain data, as `as_data` gives it.
-
-    description: a frozen dataclass whose fields carry keys.
-    data: values by key, with mappings for descriptions inside; a key that is left out has its default.
-
-    >>> @dataclass(frozen=True)
-    ... class Core:
-    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
-    >>> described(Core, {"ep": 4})
-    Core(ep=4)
-    """
+    """Make a description of plain data, as `as_data` gives it; a key that is left out has its default."""
     return description(**values_of(description, data))
 
 
 def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
     """Give the fields of a description that plain data names, with descriptions in place of mappings.
 
-    description: a frozen dataclass whose fields carry keys.
-    data: values by key.
-
     >>> @dataclass(frozen=True)
     ... class Core:
-    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
     ...     mhz: Annotated[float, Key("the clock", low=1)] = 1
     >>> values_of(Core, {"mhz": 2})
     {'mhz': 2.0}
@@ -374,14 +358,7 @@ class Entry:
 
 
 def entry_values(entry: Entry) -> dict[str, Any]:
-    """Give every key of an entry and its value, in the order of the class; keys that were left out have defaults.
-
-    >>> class Core(Entry):
-    ...     ep: int
-    ...     threads: int = 1
-    >>> entry_values(Core(ep=4))
-    {'ep': 4, 'threads': 1}
-    """
+    """Give every key of an entry and its value, in the order of the class; keys that were left out have defaults."""
     return {key: getattr(entry, key) for key in keys_of(type(entry))}
 
 

@@ -79,10 +79,7 @@ class Sum:
 
 @record
 class Gate:
-    """One row of the interleaved matrix for each unit.
-
-    sums: one sum, or several where the parts of the row stay apart (the candidate of a GRU).
-    """
+    """One row of the interleaved matrix for each unit: one sum, or several where its parts stay apart (GRU)."""
 
     name: str
     sums: tuple[Sum, ...]
@@ -95,10 +92,7 @@ class Gate:
 
 @record
 class Stage:
-    """Gates that share one interleaved matrix, and therefore read the same vectors.
-
-    rows: one of `ROWS`.
-    """
+    """Gates that share one interleaved matrix, and therefore read the same vectors; rows: one of `ROWS`."""
 
     gates: tuple[Gate, ...]
     rows: str = "hidden"
@@ -174,14 +168,7 @@ class Cell:
 
 
 def stage_of(text: str, rows: str = "hidden") -> Stage:
-    """Make a stage from one line of text.
-
-    text: gates with their vectors in brackets, as `r[x h]`; `n{nx[x] nh[h]}` keeps the parts of a gate apart.
-    rows: one of `ROWS`.
-
-    >>> stage_of("r[x h] n{nx[x] nh[h]}").gates[1]
-    Gate(name='n', sums=(Sum(name='nx', vectors=('x',)), Sum(name='nh', vectors=('h',))))
-    """
+    """Make a stage from gates with vectors in brackets, as `r[x h]`; `n{nx[x] nh[h]}` keeps parts of a gate apart."""
     gates, rest = [], text.strip()
     while rest:
         name, mark = rest, ""

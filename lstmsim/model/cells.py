@@ -16,13 +16,7 @@ from lstmsim.model.model import Layer
 
 
 def graph(text: str) -> tuple[Node, ...]:
-    """Make nodes from text.
-
-    text: one node in each line (or between semicolons): name, operation, inputs. Numbers are constants.
-
-    >>> graph("a sigmoid i; b subtract 1 a")[1].inputs
-    (1.0, 'a')
-    """
+    """Make nodes from text: name, operation and inputs in each line (or between semicolons). Numbers are constants."""
     nodes = []
     for line in text.replace("\n", ";").split(";"):
         if line.strip():

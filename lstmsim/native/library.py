@@ -1,7 +1,4 @@
-"""A native library: looked for once in a process, and why it is not there if it is not.
-
-The one warning of a process that a native library is missing, and plain Python does its work.
-"""
+"""A native library: looked for once in a process, why it is not there, and the one warning that it is not."""
 
 from __future__ import annotations
 
@@ -14,9 +11,8 @@ from lstmsim.native.sources import digest_in, digest_of, library_of
 
 
 class Library:
-    """A native library of the package.
+    """A native library of the package beside the folder of its sources, which an installed package lacks.
 
-    core: the folder of its sources, beside which it lies. An installed package has the library without the folder.
     version: of what passes between the library and Python; it must have been built for the same.
     """
 

@@ -74,15 +74,9 @@ _DIRECTORY = 1 + 2 * len(FLAT_TABLES)
 
 @dataclass(frozen=True, eq=False)
 class FlatProgram:
-    """A program as one row of whole numbers.
-
-    words: the numbers, shape (count,), 64 bits each, as the module says.
+    """A program as one row of whole numbers of 64 bits, as the module says.
 
     `ProgramError` if the tables do not lie within the numbers. Whether they make sense is checked by the core.
-
-    >>> flat = flat_program({"causes": [[2], [3]]})
-    >>> flat.table("causes").tolist(), len(flat.table("tasks"))
-    ([[2], [3]], 0)
     """
 
     words: NDArray[np.int64]

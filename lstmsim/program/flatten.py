@@ -94,11 +94,7 @@ class Writer:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
     def variants_of(self, task: Task) -> tuple[int, int, int, int]:
-        """Write the variants of a task.
-
-        Gives the row of the first one for a kind of cores, and how many there are; then the same of those that take
-        several of the task's cores at once.
-        """
+        """Write the variants of a task; first row and count for kinds of cores, and for several cores at once."""
         members = 1 + max(map(len, task.partners)) if task.partners else 1
         first = self.size("variants")
         for kind, phases in task.variants:
@@ -208,16 +204,12 @@ _MOST_HELD = 2**24
 
 @record
 class FlatNames:
-    """What people read of a flat program.
+    """What people read of a flat program, for each row of its tables.
 
-    tasks: name of each task.
-    units: of each row of `units` the name, whether timelines show it, and the name of the way of its results.
-    buffers: name of each row of `buffers`.
-    operations: of each row of `operations` its label and its place (layer, direction, ...).
+    units: the name, whether timelines show it, and the name of the way of its results; operations: label and place.
     held: for each core, keys of all contents in its memory at the start; the tables have those that some task needs.
-    chip: name of the machine.
-    frequency_mhz: its clock. 1,000 MHz is an assumption, because timelines write a cycle as a nanosecond.
-    unit: what people call the accounted unit of a core.
+    chip, frequency_mhz, unit: the machine, its clock (1,000 MHz is an assumption, because timelines write a cycle as a
+        nanosecond), and what people call the accounted unit of a core.
     """
 
     tasks: tuple[str, ...]
@@ -309,8 +301,6 @@ def held_by_tables(flat: FlatProgram) -> tuple[tuple[int, ...], ...]:
 class Link:
     """A column that names rows of another table.
 
-    table, column: the column.
-    target: the other table.
     count: the column that says how many rows in a row are meant; empty: it is one row.
     optional: whether -1 may stand in place of a row; with `count`, in place of the first of no rows.
     instead: a column of rows that a row has instead, unless -1 stands there; empty: none.

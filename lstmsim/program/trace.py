@@ -1,13 +1,7 @@
-"""The trace: the record of a run that every engine makes. Metrics read nothing else.
+"""The trace: the record of a run that every engine makes, its tables and totals. Metrics read nothing else.
 
-Both engines give equal traces for the same program: same rows, same order, same numbers.
-
-The tables of a trace: their columns, the meaning of each column, and the order of their rows.
-
-All cells are whole numbers. Times are cycles. Cores, units, contexts (threads of a core) and tasks are numbered from 0,
-as in the Program.
-
-The totals of a run, without its trace: cycles by name, work that was done, when tasks ran and paused.
+Both engines give equal traces for the same program: same rows, same order, same numbers. All cells are whole numbers.
+Times are cycles. Cores, units, contexts (threads of a core) and tasks are numbered from 0, as in the Program.
 """
 
 from __future__ import annotations
@@ -27,11 +21,8 @@ Table = NDArray[np.int64]
 
 @record
 class TraceTable:
-    """One table of a trace.
+    """One table of a trace: the field of `Trace`, what a row says, and what a cell of each column says.
 
-    name: name of the field of `Trace`.
-    row: what a row says.
-    columns: name of each column -> what a cell says, in the order of the columns.
     order: columns by which the rows are sorted, the first one first; empty: row i belongs to task i.
     """
 
@@ -171,14 +162,10 @@ _TAKEN = TASKS.place("taken")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The record of a run. Each field is a table of shape (rows, columns).
+    """The record of a run: tables of shape (rows, columns), in the order that `lstmsim.program.trace` describes.
 
-    `lstmsim.program.trace` describes the columns of the tables and the order of their rows.
-
-    issues: when each operation issued, and what had held it back.
-    switches: when units changed threads.
-    tasks: what happened to each task, in the order of the program.
-    pauses: when tasks had given up their threads.
+    issues, switches: when operations issued, and what had held them back; when units changed threads.
+    tasks, pauses: what happened to each task, in the order of the program; when tasks had given up their threads.
     seats: the further threads of tasks that have several; the first thread is in `tasks`.
     halts: what operations had waited for when a pause put them off.
     """
@@ -236,8 +223,6 @@ class TraceBuilder:
 
     Issues of one operation that follow each other without a gap become one row. The row of each unit, or of each way of
     a unit that has several, is kept open until something else starts there.
-
-    tasks: how many tasks the program has.
     """
 
     def __init__(self, tasks: int) -> None:

@@ -140,11 +140,7 @@ def accounts(title: str, cycles: Mapping[str, int], whole: int) -> Grid:
 
 @record
 class Facts:
-    """Names, and what is said of each.
-
-    pairs: a name and a text; an empty name goes on with the one before.
-    width: characters that names take at the left of a text.
-    """
+    """Names and texts; an empty name goes on with the one before. width: characters that names take at the left."""
 
     pairs: tuple[tuple[str, str], ...]
     width: int = 13
@@ -184,11 +180,7 @@ Part = Text | Facts | Grid
 
 @record
 class Section:
-    """Parts that belong together.
-
-    parts: in order.
-    title: a line above them; empty: none.
-    """
+    """Parts that belong together, below a title (empty: none)."""
 
     parts: tuple[Part, ...]
     title: str = ""
@@ -206,11 +198,7 @@ Piece = Section | Part | str | None
 
 @record
 class Document:
-    """What people read of a result.
-
-    headline: the one sentence that a user needs.
-    sections: what follows, in order.
-    """
+    """What people read of a result: the one sentence that a user needs, and sections in order."""
 
     headline: str
     sections: tuple[Section, ...] = ()

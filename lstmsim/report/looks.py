@@ -7,12 +7,7 @@ from lstmsim.base.records import record
 
 @record
 class Style:
-    """The look of an area.
-
-    fill: its colour, `#RRGGBB`.
-    hatch: letters of matplotlib's hatches; empty for none.
-    ink: colour of the hatch and of text on the area, `#RRGGBB`.
-    """
+    """The look of an area: fill and ink (of hatch and text) as `#RRGGBB`, letters of matplotlib's hatches."""
 
     fill: str
     hatch: str = ""

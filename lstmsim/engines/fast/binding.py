@@ -1,9 +1,4 @@
-"""The core of the fast engine as Python sees it: a machine made of a flat program, run piece by piece.
-
-`lstmsim/engines/fast/core/interface.cpp` is the other side.
-
-The library of the native core, and why it is not there if it is not.
-"""
+"""The core of the fast engine (`core/interface.cpp`) as Python sees it: a flat program, run piece by piece."""
 
 from __future__ import annotations
 
@@ -99,11 +94,7 @@ def _functions() -> Any:
 
 
 class Machine:
-    """A machine before its first cycle, or on its way.
-
-    program: what it runs.
-    keep: whether it records a trace.
-    fed: whether tasks of the program are templates for requests that come by `feed`.
+    """A machine before its first cycle, or on its way; keep: it records a trace; fed: tasks are templates.
 
     `ProgramError` if the core refuses the program or a request, or if a run grows too large. After any error the
     machine is closed, and whatever else is asked of it is a `RuntimeError`.

@@ -22,11 +22,8 @@ INPUT, COMPUTE, CHEAP, HEAVY, MOVE, REDUCE = "input", "compute", "cheap", "heavy
 
 @record
 class Operation:
-    """An operation on elements: `CHEAP` or `HEAVY`.
+    """An operation on elements, `CHEAP` or `HEAVY`: how many operands it takes, and what it computes of float64.
 
-    kind: its class.
-    operands: how many it takes.
-    function: what it computes, of arrays of float64.
     fma, sfu: instructions of a warp, multiply-adds and functions; the functions come first.
     """
 
@@ -135,10 +132,7 @@ _OTHERWISE: Mapping[str, str] = {
 
 
 def mistaken_name(op: str) -> str:
-    """The operation that a name is nearly that of, as `; did you mean 'tanh'?`; empty if it is a library call or known.
-
-    op: name of an operation.
-    """
+    """What a name is nearly that of, as `; did you mean 'tanh'?`; empty for a library call or a known operation."""
     known = [INPUT, "matmul", "conv", *OPERATIONS, *MOVES, *REDUCES]
     if op in known or op in _LIBRARY:
         return ""

@@ -175,10 +175,7 @@ _MOST_LETTERS = 500
 
 
 def mistakes(graph: Graph) -> list[tuple[str, str]]:
-    """List what is wrong with a graph, as (place, sentence) pairs. Places look like `nodes.y.axes`.
-
-    graph: of any content; its operands need not exist.
-    """
+    """List what is wrong with a graph of any content, as (key path, sentence) pairs such as `nodes.y.axes`."""
     kinds = list(_kinds(graph))
     if kinds:
         return [(".".join(map(str, path)), sentence) for path, sentence in kinds][:_MOST_TOLD]
@@ -221,12 +218,9 @@ def checked_graph(graph: Graph) -> Graph:
 
 
 def located_mistakes(graph: Graph, unknown: Set[int] = frozenset()) -> list[Located]:
-    """List what is wrong with a graph, with places such as `("nodes", 3, "axes")`, at most 100 of them.
+    """List what is wrong with a graph, with key paths such as `("nodes", 3, "axes")`, at most 100 of them.
 
-    Shapes are judged only where names and numbers of operands are right.
-
-    graph: of any content.
-    unknown: numbers of nodes whose shapes and axes are not judged, nor those of nodes that read them.
+    Shapes are judged only where names and numbers of operands are right, and not those of `unknown` nodes and readers.
     """
     if not graph.nodes:
         return [(("nodes",), "must be a list of at least 1 node, got none")]
@@ -365,10 +359,7 @@ def _outputs(graph: Graph, first: dict[str, int]) -> Iterator[Located]:
 
 
 def remarks(graph: Graph) -> tuple[str, ...]:
-    """Say what a user may not expect of a graph that has no mistakes: calls of libraries, and results without use.
-
-    graph: without mistakes.
-    """
+    """Say what a user may not expect of a graph without mistakes: calls of libraries, and results without use."""
     calls: dict[str, list[str]] = {}
     for node in graph.nodes:
         if node.kind == COMPUTE and node.op != "matmul":

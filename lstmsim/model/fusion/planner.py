@@ -81,8 +81,7 @@ def grid_barriers(
 ) -> tuple[frozenset[int], bool]:
     """The stages before which all blocks meet, and whether they meet at the end.
 
-    across: candidates that lie in device memory for other blocks.
-    split: those of them whose results are split over blocks.
+    across, split: candidates that lie in device memory for other blocks, and those whose results are split over blocks.
     """
     before: set[int] = set()
     written: set[int] = set()  # by stages since the last barrier, and read across blocks
@@ -104,11 +103,7 @@ class Buffers:
 
 
 def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Mapping[int, int]) -> Buffers:
-    """A buffer for each shared value. A stage may read a buffer and write its own value over it.
-
-    requests: bytes of each candidate that lies in shared memory.
-    last_reader: number of the last stage that reads each of these.
-    """
+    """A buffer for each shared value, of so many bytes. A stage may read a buffer and write its own value over it."""
     sizes: list[int] = []
     until: list[int] = []  # the last stage that reads what is in each buffer
     of: dict[int, int] = {}
@@ -152,12 +147,7 @@ class Layout:
 
 
 def laid_out(subject: Subject, wave: int, overflowed: Set[int]) -> Layout:
-    """Make an attempt.
-
-    subject: the sub-graph.
-    wave: how many blocks the grid should have at most.
-    overflowed: candidates that must not lie in shared memory.
-    """
+    """Make an attempt for a grid of at most `wave` blocks; overflowed: candidates that leave shared memory."""
     graph, order, reads, outputs = subject.graph, subject.grouping.candidates, subject.reads, subject.outputs
     groups, placed, decisions = _mapped_groups(subject, wave)
     reasons = schemes(graph, placed, reads, overflowed)

@@ -392,9 +392,8 @@ def _first(wrong: NDArray[np.bool_]) -> int:
 
 @record
 class KernelCounts:
-    """What one kernel reads, writes and evaluates anew.
+    """Bytes that one kernel reads and writes in device memory, each element of each tensor once.
 
-    read, written: bytes of device memory; each element of each tensor once.
     recomputed: evaluations of cheap and heavy operations beyond the first one of each element in this kernel.
     """
 

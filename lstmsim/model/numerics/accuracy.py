@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Errors of one run against a reference.
+    """Errors of a run against a reference, of all values and of each time step: largest, root of mean square, SQNR.
 
-    max_error: largest absolute error of all values.
-    rms_error: root of the mean squared error of all values.
     sqnr_db: signal to quantisation noise in decibels, 10 log10(sum of squares of the reference / sum of squared
         errors); infinite without any error, not a number if the reference is all zero.
-    step_max, step_rms, step_sqnr_db: the same three for each time step, [steps].
     """
 
     max_error: float

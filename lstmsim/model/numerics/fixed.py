@@ -313,8 +313,7 @@ class Multiplier:
 def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
     """Count the multipliers that a tail needs for each unit that it takes in a cycle; every operation has its own.
 
-    Additions, shifts, tables, divisions and square roots need none, nor do activations from a `table`. Operations with
-    one value for all units count in `once`.
+    Additions, shifts, tables, divisions and square roots need none. Operations with one value for all units: `once`.
     """
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     # A factor of `multiplier_bits` bits is never negative: as a signed operand it has one more.

@@ -279,17 +279,11 @@ _WITHIN = 24
 
 @dataclass(frozen=True, eq=False)
 class ActivationTable:
-    """One function over [-range, range], cut into equal cells.
+    """One function of `TABULATED` over [-range, range] (negative: over [-2 range, 0]), cut into equal cells.
 
     With `activation: table` an argument gets the value at the middle of its cell. With `activation: linear` it gets
     the straight line between the values at the ends of its cell. An argument outside gets the value of the nearest
     end. Entries are in the result's format and saturate there.
-
-    function: one of `TABULATED`.
-    precision: gives the kind of table, the number of cells (`activation_entries`) and the range (`activation_range`).
-    source: format of the arguments.
-    result: format of the entries and of the values.
-    negative: whether the table lies over [-2 range, 0] instead.
     """
 
     function: str
@@ -333,8 +327,6 @@ class ActivationTable:
 
         A value counts as saturated if its entry is. It also counts if its argument lies a cell or more outside the
         range on a side where the function goes on: below for log_sigmoid, above for exp.
-
-        raw: arguments as integers in the format `source`, any shape.
         """
         values, beyond = self._held
         cells = self.precision.activation_entries

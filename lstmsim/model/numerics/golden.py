@@ -18,11 +18,7 @@ Observer = Callable[[str, Array], None]
 
 @dataclass(frozen=True, eq=False)
 class PassRun:
-    """What one pass gave, as the arithmetic holds it.
-
-    h: one row for each time step, [steps, width], in the order of time also for a backward pass.
-    states: name to values after the last step, [units].
-    """
+    """Output [steps, width] of one pass in the order of time, and states after the last step, as held."""
 
     h: Array
     states: Mapping[str, Array]
@@ -30,11 +26,7 @@ class PassRun:
 
 @dataclass(frozen=True, eq=False)
 class NetworkRun:
-    """What a run of all layers gave.
-
-    arithmetic: the arithmetic of each pass, `arithmetic[layer][direction]`.
-    passes: its results, `passes[layer][direction]`.
-    """
+    """The arithmetic and the results of each pass, both `[layer][direction]`."""
 
     arithmetic: tuple[tuple[Arithmetic, ...], ...]
     passes: tuple[tuple[PassRun, ...], ...]

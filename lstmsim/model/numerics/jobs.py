@@ -18,14 +18,9 @@ from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
 
 @dataclass(frozen=True, eq=False)
 class JobData:
-    """The numbers of a job, and in words where they are from.
+    """The numbers of a job, and in words where weights, inputs and the states that it begins with (empty: 0) are from.
 
-    network: the model and its weights.
-    stimulus: the frames and the states that the job begins with.
-    weights: where the weights are from, in words.
-    inputs: where the frames are from, in words.
-    follows: the job whose last states it begins with instead (a key of the same mapping); None: as the stimulus says.
-    begins: what its states begin with, in words; empty: 0.
+    follows: the job whose last states it begins with (a key of the same mapping); None: as the stimulus says.
     calibration: frames [any steps, input] that its fixed-point formats are calibrated on; None: on the jobs themselves.
     calibrated_on: the file of those frames, or empty.
     """
@@ -157,10 +152,7 @@ def _float_stimuli(jobs: Mapping[int, JobData]) -> dict[int, Stimulus]:
 
 
 def judged_frames(jobs: Iterable[JobData]) -> list[int]:
-    """Count for each job on how many of its own frames its formats were calibrated.
-
-    A count above 0 makes the job's accuracy optimistic. Each set of frames is looked through once.
-    """
+    """Count for each job on how many of its own frames its formats were calibrated; above 0 is optimistic."""
     known: dict[int, set[bytes]] = {}
     counts: dict[tuple[int, int], int] = {}
     judged = []

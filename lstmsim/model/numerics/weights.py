@@ -27,9 +27,7 @@ _DIRECTIONS = ("forward", "backward")
 class PassWeights:
     """Weights of one layer in one direction.
 
-    matrices: (sum, vector) to [units, width].
-    biases: sum to [units]; a bias that is left out is 0.
-    parameters: name to [units].
+    matrices: (sum, vector) to [units, width]; biases, parameters: name to [units]; a bias that is left out is 0.
     """
 
     matrices: Mapping[tuple[str, str], Floats]
@@ -41,10 +39,6 @@ def expected_shapes(layer: Layer) -> Mapping[tuple[str, ...], tuple[int, ...]]:
     """Give the shape of every tensor of a layer in one direction.
 
     Keys are ("matrix", sum, vector), ("bias", sum) and ("parameter", name).
-
-    >>> from lstmsim.model.cells import cell
-    >>> expected_shapes(Layer(cell("rnn"), hidden=3, input=2))
-    {('matrix', 'a', 'x'): (3, 2), ('matrix', 'a', 'h'): (3, 3), ('bias', 'a'): (3,)}
     """
     shapes: dict[tuple[str, ...], tuple[int, ...]] = {}
     for stage in layer.cell.stages:
@@ -139,11 +133,7 @@ def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Stimulus:
-    """What a job is run on.
-
-    x: frames, [steps, input].
-    initial: (layer, direction) to the states before the first step, name to [units]; what is left out begins at 0.
-    """
+    """What a job is run on: frames, [steps, input], and states before the first step as of `Network`."""
 
     x: Floats
     initial: States = field(default_factory=dict)

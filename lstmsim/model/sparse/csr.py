@@ -108,14 +108,10 @@ class Csr:
 
 @dataclass(frozen=True, eq=False)
 class Dcsr:
-    """A matrix by its rows that have entries: the same as `Csr` without the empty ones.
+    """A matrix by its rows that have entries: the same as `Csr` without the empty ones, with its rules.
 
-    rows, columns: the size of the matrix.
     row_numbers: shape (n,); the rows that have entries, ascending.
     row_ptr: shape (n + 1,); the k-th of these rows has the entries from `row_ptr[k]` to `row_ptr[k + 1]`.
-    cols, values: as in `Csr`.
-
-    `InputError` if they break one of these rules.
     """
 
     rows: int
@@ -321,11 +317,8 @@ def takes_sparse_path(matrix: Csr, threshold: float = THRESHOLD) -> bool:
 def lockstep_waste(lengths: NDArray[np.int64], bundle: int) -> float:
     """How often a place in lockstep is taken for each entry, if rows go side by side until the longest of them ends.
 
-    lengths: shape (rows,); in the order in which rows are bundled.
-    bundle: how many rows go side by side. The last bundle has those that are left: places of rows that do not exist
-        are not counted.
-
-    Gives sum over bundles of (longest row * rows) / entries; 1 if there are no entries.
+    lengths, bundle: of the rows in the order in which they are bundled, and how many go side by side; the last bundle
+        has those that are left. Gives sum over bundles of (longest row * rows) / entries; 1 if there are no entries.
     """
     entries = int(lengths.sum())
     if not entries:

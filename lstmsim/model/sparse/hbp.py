@@ -272,8 +272,7 @@ def hashed(
 ) -> Hashed:
     """A matrix in HBP; `InputError` for sizes that do not fit and for an unknown strategy.
 
-    m, n: rows of a block, a multiple of `omega`, and its columns.
-    omega: rows of a group: lanes of a warp.
+    m, n, omega: rows of a block, a multiple of `omega`, its columns, and rows of a group, the lanes of a warp.
     strategy: one of `HASHES`; shift: right and left shift of the strategy `shift`.
     """
     _check(m, n, omega, strategy, shift)

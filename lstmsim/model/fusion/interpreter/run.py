@@ -19,14 +19,7 @@ from lstmsim.model.fusion.schemes import library_call, occurrences, operand_elem
 def evaluated_stage(
     graph: Graph, stage: int, elements: Ints, ends: Set[int], read: Callable[[int, Ints], Values]
 ) -> Values:
-    """The values that a stage computes of what it reads: of a reduce those of its operand.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, y = Node("x", "input", (), (4,)), Node("y", "multiply", ("x", 2.0), (4,))
-    >>> graph = Graph("g", (x, y), ("y",))
-    >>> evaluated_stage(graph, 1, np.arange(3), {0, 1}, lambda _, elements: elements + 0.5).tolist()
-    [1.0, 3.0, 5.0]
-    """
+    """The values that a stage computes of what it reads: of a reduce those of its operand."""
     found = occurrences(graph, stage, elements, ends)
     places = {number: [each.elements for each in some] for number, some in found.items()}
     values: dict[int, list[Values]] = {}
