@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.importers.imported import kinds_named
 from lstmsim.importers.onnx.graph import (
@@ -62,6 +63,10 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
 }
 #: Types of elements by the names of ONNX's schemas: of these an input has the first that its operator allows.
 _ELEMENTS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(uint8)": 2, "tensor(int32)": 6, "tensor(bool)": 9}
+
+
+#: Element type and shape of a node's input, and its numbers if its node's shapes depend on them.
+Input = tuple[int, Shape, NDArray[Any] | None]
 
 
 class Shapes(Memory):
@@ -295,16 +300,17 @@ class ComputedShapes(Shapes):
     def _inferred(self, scope: Scope, node: Any, place: int) -> Shape | None:
         kind = str(node.op_type)
         numbered = _NUMBERED.get("Reduce" if kind.startswith("Reduce") else kind, ())
-        shapes: list[Shape | None] = []
-        numbers: dict[int, Sequence[int]] = {}
-        for at, name in enumerate(node.input):
-            shapes.append(self.of(scope, str(name)) if name else None)
+        allowed, inputs = _element_types(kind, self._version), list[Input | None]()
+        for at, name in enumerate(node.input if allowed else ()):
+            shape = self.of(scope, str(name)) if name else None
+            inputs.append(None if shape is None else (allowed[min(at, len(allowed) - 1)], shape, None))
             held = self.numbers(scope, str(name)) if name and at in numbered else None
-            known = [each for each in held or () if each is not None]
-            if held is not None and len(known) == len(held):
-                numbers[at] = known
-        made = _node_shapes(kind, self._version, attributes(scope, node), shapes, numbers, len(node.output))
-        return checked(made[place])
+            if held is not None and None not in held:
+                inputs[-1] = 7, (len(held),), np.array(held, np.int64)
+        made = inferred_types(kind, self._version, attributes(scope, node), inputs, len(node.output))[place]
+        if not allowed or made is None or not made.HasField("shape"):
+            return None
+        return checked(tuple(int(dim.dim_value) if dim.HasField("dim_value") else None for dim in made.shape.dim))
 
     def _find_numbers(self, value: Value) -> Shape | None:
         node = value.node
@@ -326,66 +332,39 @@ class ComputedShapes(Shapes):
         return super()._find_numbers(value)
 
 
-def _node_shapes(
-    kind: str,
-    version: int,
-    given: Mapping[str, Any],
-    shapes: Sequence[Shape | None],
-    numbers: Mapping[int, Sequence[int]],
-    outputs: int,
-) -> list[Shape | None]:
-    """The shapes of a node's outputs from those of its inputs and from lists of numbers among these."""
-    from onnx import helper, numpy_helper
-
-    schema, allowed = _schema(kind, version)
-    if schema is None or not allowed:
-        return [None] * outputs
-    types, held = {}, {}
-    for at, shape in enumerate(shapes):
-        if shape is not None:
-            types[f"i{at}"] = helper.make_tensor_type_proto(allowed[min(at, len(allowed) - 1)], shape)
-        if at in numbers:
-            types[f"i{at}"] = helper.make_tensor_type_proto(7, (len(numbers[at]),))
-            held[f"i{at}"] = numpy_helper.from_array(np.array(numbers[at], np.int64))
-    names = [f"i{at}" if f"i{at}" in types else "" for at in range(len(shapes))]
-    inferred = inferred_types(schema, names, given, types, held, outputs)
-    return [
-        tuple(int(dim.dim_value) if dim.HasField("dim_value") else None for dim in each.shape.dim)
-        if each is not None and each.HasField("shape")
-        else None
-        for each in inferred
-    ]
-
-
 def inferred_types(
-    schema: Any, names: Sequence[str], given: Mapping[str, Any], types: Any, numbers: Any, outputs: int
+    kind: str, version: int, given: Mapping[str, Any], inputs: Sequence[Input | None], outputs: int
 ) -> list[Any]:
     """The tensor types of a node's outputs by onnx's own rules; None for an output that they do not give."""
-    from onnx import helper, shape_inference
+    from onnx import defs, helper, numpy_helper, shape_inference
 
-    node = helper.make_node(schema.name, names, [f"o{place}" for place in range(outputs)])
-    for name, each in given.items():
-        node.attribute.add().CopyFrom(each)
+    names = ["" if each is None else f"i{at}" for at, each in enumerate(inputs)]
+    types, numbers = dict[str, Any](), dict[str, Any]()
+    for name, each in zip(names, inputs, strict=True):
+        if each is not None:
+            types[name] = helper.make_tensor_type_proto(each[0], each[1])
+            numbers |= {} if each[2] is None else {name: numpy_helper.from_array(each[2], name)}
+    node = helper.make_node(kind, names, [f"o{place}" for place in range(outputs)])
+    for name, own in given.items():
+        node.attribute.add().CopyFrom(own)
         # An attribute that a function hands on has the name that it has in the call.
         node.attribute[-1].name = name
     try:
-        made = shape_inference.infer_node_outputs(schema, node, types, numbers)
+        made = shape_inference.infer_node_outputs(defs.get_schema(kind, version, ""), node, types, numbers)
     except Exception:
-        # onnx raises classes of its native part here, for arguments that do not fit.
+        # onnx raises classes of its native part here, for unknown operators and arguments that do not fit.
         made = {}
     found = [made.get(f"o{place}") for place in range(outputs)]
     return [each.tensor_type if each is not None and each.HasField("tensor_type") else None for each in found]
 
 
 @cache
-def _schema(kind: str, version: int) -> tuple[Any, tuple[int, ...]]:
-    """The schema of an operator, and a type of elements that each of its inputs can have; None and () if unknown."""
+def _element_types(kind: str, version: int) -> tuple[int, ...]:
+    """A type of elements that each input of an operator can have; empty for unknown operators."""
     from onnx import defs
 
     try:
-        schema = defs.get_schema(kind, version, "")
+        inputs = defs.get_schema(kind, version, "").inputs
     except Exception:
-        return None, ()
-    return schema, tuple(
-        next((number for name, number in _ELEMENTS.items() if name in each.types), 1) for each in schema.inputs
-    )
+        return ()
+    return tuple(next((number for name, number in _ELEMENTS.items() if name in each.types), 1) for each in inputs)

@@ -6,7 +6,7 @@ computed. In the end, the drawn operations that lead to an output become the nod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -164,29 +164,6 @@ class _Drawn:
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     name: str
-
-
-def named(drawn: Sequence[_Drawn], outputs: Iterable[int]) -> dict[int, str]:
-    """The numbers of the nodes that lead to outputs, ascending, each with a name that no other one has."""
-    needed: set[int] = set()
-    waiting = list(outputs)
-    while waiting:
-        number = waiting.pop()
-        if number not in needed:
-            needed.add(number)
-            waiting += [each for each in drawn[number].operands if isinstance(each, int)]
-    taken: dict[str, int] = {}
-    return {number: _unused(drawn[number].name, taken) for number in sorted(needed)}
-
-
-def finished(drawn: Sequence[_Drawn], names: Mapping[int, str]) -> list[Node]:
-    """The nodes that have names, in order."""
-    nodes = []
-    for number, name in names.items():
-        each = drawn[number]
-        operands = tuple(names[operand] if isinstance(operand, int) else operand for operand in each.operands)
-        nodes.append(Node(name, each.op, operands, each.shape, each.axes))
-    return nodes
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:
@@ -397,9 +374,21 @@ class Drawing:
 
     def nodes(self, outputs: Sequence[Value]) -> tuple[list[Node], list[str], Mapping[str, Value]]:
         """The nodes that lead to outputs, the names of the outputs, and the stored inputs by name."""
-        names = named(self._drawn, [each.number for each in outputs])
+        needed, waiting = set[int](), [each.number for each in outputs]
+        while waiting:
+            number = waiting.pop()
+            if number not in needed:
+                needed.add(number)
+                waiting += [each for each in self._drawn[number].operands if isinstance(each, int)]
+        taken: dict[str, int] = {}
+        names = {number: _unused(self._drawn[number].name, taken) for number in sorted(needed)}
+        nodes = []
+        for number, name in names.items():
+            each = self._drawn[number]
+            operands = tuple(names[operand] if isinstance(operand, int) else operand for operand in each.operands)
+            nodes.append(Node(name, each.op, operands, each.shape, each.axes))
         stored = {names[number]: value for number, value in self.stored.items() if number in names}
-        return finished(self._drawn, names), [names[each.number] for each in outputs], stored
+        return nodes, [names[value.number] for value in outputs], stored
 
     def _spend(self, size: int) -> None:
         self._left -= size

@@ -32,7 +32,7 @@ from lstmsim.importers.onnx.operations.drawing import (
     width_remark,
 )
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
-from lstmsim.importers.onnx.shapes import inferred_types
+from lstmsim.importers.onnx.shapes import Input, inferred_types
 from lstmsim.importers.onnx.sizes import open_dims, sizes_of_input
 from lstmsim.importers.onnx.stored import DataFiles, dequantise
 from lstmsim.model.fusion.graph import COMPUTE, Graph, class_of, mistaken_name
@@ -49,23 +49,17 @@ _MOST_REPORTED = 20
 
 def _stated_shapes(given: Arguments) -> list[Stated | None]:
     """The shapes and types of a node's results, as the rules of ONNX give them; None for one that does not follow."""
-    from onnx import defs, helper, numpy_helper
+    from onnx import helper
 
-    names = [f"i{place}" if value is not None else "" for place, value in enumerate(given.inputs)]
-    types, numbers = {}, {}
-    for name, value in zip(names, given.inputs, strict=True):
-        if value is not None:
-            types[name] = helper.make_tensor_type_proto(value.elem or FLOAT, value.shape)
-            if value.stored and value.size <= _MOST_NUMBERS and value.load is not None and not value.real:
-                kind = helper.tensor_dtype_to_np_dtype(value.elem)
-                numbers[name] = numpy_helper.from_array(np.asarray(value.array, kind), name)
-    try:
-        schema = defs.get_schema(given.kind, given.version, "")
-    except Exception:
-        # The class of the error for an unknown operator is of onnx's native part.
-        return [None] * given.outputs
-    made = inferred_types(schema, names, given.attributes, types, numbers, given.outputs)
-    return [_stated(each) for each in made]
+    inputs = list[Input | None]()
+    for value in given.inputs:
+        array = None
+        if value is not None and value.stored and value.size <= _MOST_NUMBERS and value.load and not value.real:
+            array = np.asarray(value.array, helper.tensor_dtype_to_np_dtype(value.elem))
+        inputs.append(None if value is None else (value.elem or FLOAT, value.shape, array))
+    return [
+        _stated(each) for each in inferred_types(given.kind, given.version, given.attributes, inputs, given.outputs)
+    ]
 
 
 def _stated(kind: Any) -> Stated | None:
