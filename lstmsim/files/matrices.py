@@ -130,11 +130,9 @@ _WHAT = "a sparse matrix"
 
 @record
 class MatrixFile:
-    """A matrix and what its file says of it.
+    """A matrix, and a sentence on what its file is and where its values are from.
 
-    matrix: its entries. Zeros that the file stores with their places are entries; of files that list all numbers,
-        zeros are none.
-    note: one sentence on what the file is, and where its values are from.
+    Zeros that the file stores with their indices are entries; of files that list all numbers, zeros are none.
     """
 
     matrix: Csr

@@ -190,14 +190,10 @@ class Coordinates:
 def mirrored(entries: Coordinates, sign: int) -> Coordinates:
     """The whole matrix of the entries on and below the diagonal; the others have the sign 1 or -1."""
     off = entries.row != entries.column
-    values = entries.values
-    return Coordinates(
-        entries.rows,
-        entries.columns,
-        np.concatenate([entries.row, entries.column[off]]),
-        np.concatenate([entries.column, entries.row[off]]),
-        None if values is None else np.concatenate([values, sign * values[off]]),
-    )
+    values = None if entries.values is None else np.concatenate([entries.values, sign * entries.values[off]])
+    row, column = entries.row, entries.column
+    places = np.concatenate([row, column[off]]), np.concatenate([column, row[off]])
+    return Coordinates(entries.rows, entries.columns, *places, values)
 
 
 def sorted_entries(entries: Coordinates) -> tuple[NDArray[np.int64], tuple[int, int] | None]:

@@ -47,13 +47,9 @@ def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
 
 
 def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
-    """Build a network from the tensors of a file.
+    """Build a network from the tensors of a file; one `InputError` for all that are missing, wrong or unknown.
 
-    tensors: name to tensor. A name that does not begin with `layers.` is no part of the network (an embedding, a layer
-        after the network) and is left alone.
-    model: the shapes.
-
-    One `InputError` for all tensors that are missing, wrong or unknown.
+    A name that does not begin with `layers.` is no part of the network (an embedding, say) and is left alone.
     """
     places = _places(model)
     mistakes = [
@@ -101,13 +97,10 @@ def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
 
 
 def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
-    """Write a network's numbers as safetensors in lstmsim's layout.
+    """Write a network's numbers as safetensors in lstmsim's layout, float64 as F64 and all others as F32.
 
-    network: float64 numbers are written as F64, all others as F32.
-    path: the file.
     metadata: texts on the file (source, licence).
     """
-    # give a network's numbers under the names of this layout
     tensors = {}
     for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
         weights = network.passes[layer][direction]

@@ -56,10 +56,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def floats(tensors: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
-    """Decode tensors.
-
-    tensors: name to tensor.
-    expected: the names to decode, and their shapes; a name that `tensors` lacks is left out.
+    """Decode those of the tensors that are expected, name to shape; a name that is not there is left out.
 
     One `InputError` for all tensors that have another shape, are not floating-point, or hold NaN, infinity or numbers
     above 1e12.
@@ -254,12 +251,7 @@ def _whole(numbers: Any) -> tuple[int, ...] | None:
 def write_safetensors(
     path: str | os.PathLike[str], tensors: Mapping[str, Floats], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays as a safetensors file; equal content gives equal bytes, and numbers are aligned to 8 bytes.
-
-    path: the file.
-    tensors: name to array; float64 is written as F64, everything else as F32.
-    metadata: texts on the file.
-    """
+    """Write arrays as a safetensors file, float64 as F64 and all else as F32; equal content gives equal bytes."""
     arrays = {key: np.asarray(each, "<f8" if each.dtype == np.float64 else "<f4") for key, each in tensors.items()}
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}
     end = 0

@@ -326,26 +326,21 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
     """Build one job for each entry of a file without mistakes: it comes at cycle 0 and has one step."""
     jobs: list[Job] = []
     tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
+    plain = ("frame_interval", "threads", "batch", "priority", "deadline", "queue_limit", "patience")
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
         job = Job(
             entry.name or model.name,
             model,
             steps=1,
-            frame_interval=entry.frame_interval,
             cores=named_cores(entry),
             split=entry.split or "",
-            threads=entry.threads,
-            batch=entry.batch,
             inputs=frames_path(document, ("jobs", index, "inputs"), entry.inputs),
             initial=initial_file(document, index, entry),
-            priority=entry.priority,
-            deadline=entry.deadline,
             dispatch=order.dispatch,
             preempts=order.preemption,
             affinity=order.placement == "affinity",
-            queue_limit=entry.queue_limit,
-            patience=entry.patience,
             tenant=tenants[index],
+            **{key: getattr(entry, key) for key in plain},
         )
         jobs.append(job)
     return tuple(jobs)

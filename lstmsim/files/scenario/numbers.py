@@ -177,16 +177,8 @@ class _Reader:
         network = self.networks[key]
         stimulus, inputs = self._stimulus(job, network, index)
         calibration, calibrated_on = self._calibration(job)
-        return JobData(
-            network,
-            stimulus,
-            self._weights_from(job.model),
-            inputs,
-            job.states_of,
-            self._begins(job, network),
-            calibration,
-            calibrated_on,
-        )
+        weights, begins = self._weights_from(job.model), self._begins(job, network)
+        return JobData(network, stimulus, weights, inputs, job.states_of, begins, calibration, calibrated_on)
 
     def _weights_from(self, model: Model) -> str:
         """Say where the numbers of a model come from."""

@@ -27,12 +27,12 @@ _DRAWN, _LEAST_DRAWN = 2**19, 64
 
 
 class Batch(NamedTuple):
-    """Requests in the order in which they come, as columns of shape [requests] each.
+    """Requests in the order in which they come, as columns of shape [requests].
 
     arrival: cycles in which they come.
     template: numbers of their templates among the jobs of `Requests.scenario`.
     due: latencies in cycles that they should not exceed; -1: no limit.
-    tenant: places of their tenants among `Requests.tenants`.
+    tenant: indices of their tenants among `Requests.tenants`.
     """
 
     arrival: Ints

@@ -215,25 +215,10 @@ def _layer(placed: Placed) -> KerasLayer | str:
     bias, sequences = bool(own.get("use_bias", True)), bool(own.get("return_sequences"))
     reverse = bool(own.get("go_backwards")) and not merge
     notes = tuple(_notes(placed, own, merge, reverse, sequences))
-    path, below, names = placed.path, placed.below, placed.names
-    notes += beginning.notes
     calls = prod(count for _, count in placed.again) * max(1, len(placed.calls))
-    return KerasLayer(
-        names[-1],
-        path,
-        cell,
-        units,
-        bias,
-        sequences,
-        merge,
-        below,
-        names,
-        reverse,
-        beginning,
-        notes,
-        calls,
-        placed.upstream,
-    )
+    layer = KerasLayer(placed.names[-1], placed.path, cell, units, bias, sequences, merge, placed.below, placed.names)
+    notes += beginning.notes
+    return replace(layer, reverse=reverse, beginning=beginning, notes=notes, calls=calls, upstream=placed.upstream)
 
 
 def _not_read(entry: Mapping[str, Any]) -> str:

@@ -64,14 +64,10 @@ _LENGTHS = (1000, 100, 10_000)
 
 @dataclass(frozen=True)
 class Head:
-    """One product as a layer.
+    """One product as a dense layer, with all nodes that it stands for: the product, its bias, its activation.
 
-    layer: the dense layer.
-    product: the node MatMul or Gemm.
-    nodes: all nodes that the layer stands for: the product, its bias, its activation.
-    turned: whether the matrix is stored as [units, inputs], as the layer has it.
-    bias: scope and name of the bias, a number for each unit or one for all; None if there is none.
-    subtracted: whether the bias is taken off the product, not added to it.
+    `turned`: the matrix is stored as [units, inputs], as the layer has it. The bias is a number for each unit or one
+    for all; it may be subtracted.
     """
 
     layer: Layer

@@ -267,12 +267,7 @@ def _declared(scope: Scope, name: str) -> Stated | None:
 
 @record
 class OnnxGraph:
-    """A graph and where its values are in the file.
-
-    graph: the graph.
-    sources: name of each output of the graph -> name of the network's output.
-    values: name of each input of the graph whose numbers the file holds -> these.
-    """
+    """A graph, its outputs -> the network's outputs, and those of its inputs whose numbers the file holds -> these."""
 
     graph: Graph
     sources: Mapping[str, str]
