@@ -224,12 +224,6 @@ def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
         the backward direction, `.s1` for the second matrix of a cell that has several.
 
     The answer is the matrix and one sentence on it. `InputError` with the nearest name if there is none.
-
-    >>> weight_matrix("resemblyzer:l1")[0].shape
-    (1024, 512)
-    >>> weight_matrix("resemblyser:l1")
-    Traceback (most recent call last):
-    lstmsim.InputError: no model called 'resemblyser'; did you mean 'resemblyzer'?
     """
     model_name, colon, part = name.rpartition(":")
     if not colon:

@@ -268,11 +268,6 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     stated: the steps that the model itself states; None: it states none.
     keys: fields of `Job`; a field with None or its default counts as not given.
     `InputError` with every mistake, in the words of a scenario file.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> checked_job(Model("m", (Layer(cell("gru"), 8, 4),)), 7, {"priority": 2}).steps
-    7
     """
     given = {key: value for key, value in keys.items() if value is not None and not _is_default(key, value)}
     document = document_of({"model": STAND_IN, **given})

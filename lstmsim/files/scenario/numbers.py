@@ -128,14 +128,6 @@ def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[i
 
     A job without `inputs` runs on random frames of its own, so that numbers which went to the wrong job are noticed.
     Jobs of one model share its network.
-
-    >>> from lstmsim.studies.simulate.run import load_scenario
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256", "steps": 2}]})
-    >>> job_data(scenario)
-    Traceback (most recent call last):
-    lstmsim.InputError: job lstm-256: model lstm-256 has no weights; --random-weights 0 draws some
-    >>> job_data(scenario, random_weights=0)[0].weights
-    'random, seed 0'
     """
     reader = _Reader(scenario, random_weights)
     numbers = {}

@@ -68,15 +68,6 @@ def load_requests(
     overrides: texts `PATH=VALUE`.
     requests: how many requests in all; the processes of arrivals go on until then. None: `count` of each entry.
     `InputError` as for a scenario, and for clients, because they wait for answers.
-
-    >>> arrival, steps = {"kind": "fixed", "interval_cycles": 7}, {"kind": "uniform", "low": 1, "high": 3}
-    >>> jobs = [{"model": "lstm-256", "steps": steps, "arrival": arrival}, {"model": "lstm-512", "steps": 9}]
-    >>> checked = load_requests({"chip": "column-npu-64k", "jobs": jobs}, requests=4)
-    >>> [job.steps for job in checked.scenario.jobs]
-    [1, 2, 3, 9]
-    >>> come = [each for batch in checked.coming for each in zip(*(column.tolist() for column in batch))]
-    >>> [(arrival, checked.scenario.jobs[template].name) for arrival, template, due, tenant in come]
-    [(0, 'lstm-256'), (0, 'lstm-512'), (7, 'lstm-256'), (14, 'lstm-256')]
     """
     if requests is not None and not 1 <= requests <= MAX_REQUESTS:
         raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))

@@ -57,11 +57,6 @@ def resolved_text(scenario: Scenario) -> str:
     Nothing in it is left to a default but `precision`, without which outputs are in float64. Neighbouring jobs of one
     entry that differ in nothing but name, steps and arrival are one entry with a `count`. A job that begins with the
     last states of another job is an entry of its own, and so is the other job.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_scenario
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]})
-    >>> [line.strip() for line in resolved_text(scenario).splitlines() if "lstm-512" in line or "count" in line]
-    ['- count: 1', '- name: lstm-512', 'count: 2', 'name: lstm-512']
     """
     return yaml_text(resolved_data(scenario))
 

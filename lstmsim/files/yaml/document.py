@@ -170,17 +170,6 @@ def check(kind: type[Entry], document: Document, known: Collection[DataPath] = (
     defaults of the class.
     document: the document, in which every mistake is noted.
     known: paths at which a mistake has been noted before; no other mistake is noted there.
-
-    >>> from lstmsim.files.yaml.document import document_of
-    >>> from lstmsim.base.keys import Entry
-    >>> class Core(Entry):
-    ...     ep: int
-    >>> document = document_of({"ep": 1.0, "eep": 3})
-    >>> check(Core, document)
-    (None, [('ep',), ('eep',)])
-    >>> print(*document.mistakes, sep="\\n")
-    ep: must be a whole number, got 1.0; write 1
-    eep: unknown key; did you mean 'ep'?
     """
     notes: Notes = []
     entry = checker_of(kind)(document.data, (), notes)
