@@ -11,10 +11,10 @@ from lstmsim import engines
 from lstmsim.analysis.timeline import build_timeline
 from lstmsim.base.records import record
 from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, GemmTask, Product
+from lstmsim.machines.registry import capability
 from lstmsim.model.numerics.matrices import Matrix, digest
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table
-from lstmsim.studies.gemm.asked import Asked
 from lstmsim.studies.simulate.run import refuse_long_trace
 
 if TYPE_CHECKING:
@@ -27,12 +27,7 @@ BY_SHAPES = "the plan by sizes alone"
 
 @record
 class GemmRow:
-    """A division of the product that was simulated.
-
-    name: what it is.
-    division: the division.
-    figures: what it came to by what lay in the caches, a key of `lstmsim.machines.gemm.CACHES`.
-    """
+    """A division of the product that was simulated; its figures by what lay in the caches (`CACHES`)."""
 
     name: str
     division: Division
@@ -130,7 +125,8 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     """A matrix product on several cores that was planned and simulated; the fastest cut runs, unless one was given.
 
     source: where the sizes are from; empty: they were given.
-    asked: the product, its threads, the state of the caches, parameters of the planner, the chip, the engine that ran.
+    chip, engine: where, and which engine ran.
+    task: the product, its threads, the state of the caches, the parameters of the planner that were given.
     relief: how threads that add into the same block keep out of each other's way, of `lstmsim.machines.gemm.RELIEFS`.
     plan: the plan, with all that led to it.
     beside: what ran, and other divisions of the product.
@@ -141,7 +137,9 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     """
 
     source: str
-    asked: Asked
+    chip: Chip
+    task: GemmTask
+    engine: str
     relief: str
     plan: GemmPlan
     beside: Beside
@@ -158,24 +156,9 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
         return " with ".join(filter(None, (cut, relief)))
 
     @property
-    def task(self) -> GemmTask:
-        """The product, its threads, the state of the caches, and the parameters of the planner that were given."""
-        return self.asked.task
-
-    @property
-    def chip(self) -> Chip:
-        """The chip."""
-        return self.asked.chip
-
-    @property
-    def engine(self) -> str:
-        """The engine that ran."""
-        return self.asked.engine
-
-    @property
     def machine(self) -> Any:
         """The machine's functions for products: bytes of a line, what is not modelled, what parameters mean."""
-        return self.asked.machine
+        return capability(self.chip.kind, "gemm")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -185,7 +168,8 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     @cached_property
     def program(self) -> Program:
         """The program that ran."""
-        return self.asked.work(self.division, self.caches).program
+        program: Program = self.machine.lower(self.chip, self.task, self.division).program
+        return program
 
     @property
     def product(self) -> Product:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
@@ -49,7 +49,19 @@ def run_gemm(request: GemmRequest) -> GemmReport:
     beside = _beside_plan(asked, plan, request, cut)
     done = _computed(asked, beside.ran.division, request.numbers, request.seed)
     remarks = (*shape.remarks, *beside.remarks)
-    return GemmReport(shape.source, asked, request.relief, plan, beside, done, request.seed, remarks, cut)
+    return GemmReport(
+        shape.source,
+        asked.chip,
+        asked.task,
+        asked.engine,
+        request.relief,
+        plan,
+        beside,
+        done,
+        request.seed,
+        remarks,
+        cut,
+    )
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
@@ -74,19 +86,20 @@ def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut 
     ran = None if given is None and relief == "plan" else bench.divided(given or planned.cut, relief)
     pairs = [bench.divided(each) for each in asked.machine.mn_cuts(asked.task)]
     candidates = [bench.divided(each.cut) for each in plan.ranked]
-    plans = {each: bench.divided(_cut_for(asked, plan, each)) for each in CACHES}
-    shaped = _by_shapes(asked)
+    own = asked.task.caches
+    plans = {each: planned if each == own else bench.divided(bench.planned(caches=each).cut) for each in CACHES}
+    shaped = bench.planned(settings=asked.machine.BY_SHAPES)
     first = [planned, *plans.values(), *([] if wanted is False else [*pairs[:1], shaped]), *([ran] if ran else [])]
     others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
     bench.run(first, 0 if wanted is False else len(others))
     all_of_them = bench.bearable(planned, len(others)) if wanted is None else wanted
     bench.run(others if all_of_them else [])
-    cut = (ran or bench.fastest(asked.task.caches, planned).division).cut
+    cut = (ran or bench.fastest(own, planned)).cut
     reliefs = {each: bench.divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
     bench.run(list(reliefs.values()))
     kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
     return Beside(
-        ran=bench.row("this run", ran or bench.fastest(asked.task.caches, planned).division),
+        ran=bench.row("this run", ran or bench.fastest(own, planned)),
         planned=bench.row("the plan", planned),
         plans={name: bench.row(f"the plan for {name} caches", each) for name, each in plans.items()},
         by_shapes=None if wanted is False else bench.row(BY_SHAPES, shaped),
@@ -101,11 +114,7 @@ def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut 
 
 
 class _Bench:
-    """Where divisions of a product are simulated, each once.
-
-    progress: is called with divisions done and in all.
-    later: how many more there may be than `run` is told.
-    """
+    """Where divisions of a product are simulated, each once; `later`: how many more may come than `run` is told."""
 
     def __init__(self, asked: Asked, progress: Progress | None, later: int) -> None:
         self._asked, self._progress, self._later = asked, progress, later
@@ -116,15 +125,45 @@ class _Bench:
         division: Division = self._asked.machine.division(self._asked.chip, self._asked.task, cut, relief)
         return division
 
+    def planned(self, **changes: Any) -> Division:
+        """The plan of a task with changes."""
+        plan: GemmPlan = self._asked.machine.plan(self._asked.chip, replace(self._asked.task, **changes))
+        return plan.division
+
     def run(self, divisions: Sequence[Division], others: int = 0) -> None:
-        """Simulate what was not simulated."""
+        """Simulate what was not simulated, with cold and with warm caches.
+
+        The traffic of caches is worked out outside of Python, so threads of this process do it side by side.
+        """
         new = [each for each in dict.fromkeys(divisions) if each not in self.ready]
         if not new:
             return
-        before, told = len(self.ready), self._progress
         self._count = self._count or len(new) + others + self._later
-        counted = None if told is None else lambda done, _: told(before + done, self._count)
-        self.ready |= _simulated(self._asked, new, counted)
+        ready: dict[Division, Mapping[str, GemmFigures]] = {}
+        self._tell(ready)
+        pool = ThreadPoolExecutor(max(1, min(len(new), processors())))
+        try:
+            calls = {pool.submit(self._figures, each): each for each in new}
+            for call in as_completed(calls):
+                ready[calls[call]] = call.result()
+                self._tell(ready)
+        finally:
+            # after a mistake, or an interrupt, what has not begun is not begun
+            pool.shutdown(cancel_futures=True)
+        self.ready |= {each: ready[each] for each in new}
+
+    def _tell(self, ready: Mapping[Division, Any]) -> None:
+        if self._progress is not None:
+            self._progress(len(self.ready) + len(ready), self._count)
+
+    def _figures(self, division: Division) -> Mapping[str, GemmFigures]:
+        asked, ready = self._asked, {}
+        # warm caches first: they come out of cold ones, so that these are known then
+        for caches in reversed(CACHES):
+            work = asked.work(division, caches)
+            trace = engines.run(work.program, asked.engine, check=False)
+            ready[caches] = asked.machine.figures(asked.chip, work, trace)
+        return {each: ready[each] for each in CACHES}
 
     def bearable(self, one: Division, many: int) -> bool:
         """Whether so many divisions like one that was simulated take no minutes."""
@@ -139,23 +178,9 @@ class _Bench:
         order = dict.fromkeys([*first, *self.ready])
         return [self.row(each.cut.short, each) for each in order if each in self.ready]
 
-    def fastest(self, caches: str, plan: Division) -> GemmRow:
+    def fastest(self, caches: str, plan: Division) -> Division:
         """The fastest of everything so far; of equals the plan."""
-        return min(self.rows([plan]), key=lambda each: each.cycles(caches))
-
-
-def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
-    """The cut of the plan for a state of the caches."""
-    if caches == asked.task.caches:
-        return plan.division.cut
-    made: GemmPlan = asked.machine.plan(asked.chip, replace(asked.task, caches=caches))
-    return made.division.cut
-
-
-def _by_shapes(asked: Asked) -> Division:
-    """The plan that follows from sizes alone."""
-    made: GemmPlan = asked.machine.plan(asked.chip, replace(asked.task, settings=asked.machine.BY_SHAPES))
-    return made.division
+        return min(self.rows([plan]), key=lambda each: each.cycles(caches)).division
 
 
 def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
@@ -168,42 +193,6 @@ def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_th
     if cut.p_k == 1 and (relief != "plan" or ablate):
         said.append("no threads share a block of C in this cut, so all reliefs are the same: there is none to compare")
     return tuple(said)
-
-
-def _simulated(
-    asked: Asked, divisions: Sequence[Division], progress: Progress | None = None
-) -> Mapping[Division, Mapping[str, GemmFigures]]:
-    """Simulate divisions with cold and with warm caches; equal ones once.
-
-    The traffic of caches is worked out outside of Python, so threads of this process do it side by side.
-    """
-    every = list(dict.fromkeys(divisions))
-    if progress is not None:
-        progress(0, len(every))
-    pool = ThreadPoolExecutor(max(1, min(len(every), processors())))
-    try:
-        calls = {pool.submit(_both, asked, each): each for each in every}
-        ready = {}
-        for call in as_completed(calls):
-            ready[calls[call]] = call.result()
-            if progress is not None:
-                progress(len(ready), len(every))
-    finally:
-        # after a mistake, or an interrupt, what has not begun is not begun
-        pool.shutdown(cancel_futures=True)
-    return {each: ready[each] for each in every}
-
-
-def _both(asked: Asked, division: Division) -> Mapping[str, GemmFigures]:
-    # warm caches first: they come out of cold ones, so that these are known then
-    ready = {each: _once(asked, division, each) for each in reversed(CACHES)}
-    return {each: ready[each] for each in CACHES}
-
-
-def _once(asked: Asked, division: Division, caches: str) -> GemmFigures:
-    work = asked.work(division, caches)
-    figures: GemmFigures = asked.machine.figures(asked.chip, work, engines.run(work.program, asked.engine, check=False))
-    return figures
 
 
 def _computed(asked: Asked, division: Division, wanted: bool | None, seed: int) -> Computed | None:
