@@ -21,13 +21,7 @@ from lstmsim.report.document import Grid, grid
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, short
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.simulate.page.sections import (
-    accounts_section,
-    latency_section,
-    serving_section,
-    shown,
-    tenants_section,
-)
+from lstmsim.studies.simulate.page import sections
 from lstmsim.studies.simulate.page.timeline import patterns, style_text, timeline_sections
 
 if TYPE_CHECKING:
@@ -60,7 +54,7 @@ def _what_ran(scenario: Scenario) -> Section:
     planned = target.planned(chip, scenario.jobs)
     title = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
     more = "products; the JSON report has every one"
-    content = shown(
+    content = sections.shown(
         _cores(scenario),
         " ".join((*target.beside_cores(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
         None if planned is None else planned_grid(planned, title, _PLANS, more),
@@ -145,7 +139,7 @@ def _jobs_section(scenario: Scenario, report: Report) -> Section:
     cut_off = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
     screen = f"{unprinted:,} more rows are not printed; the page on a screen has them."
     paper = element("p", screen, class_="note print-only") if unprinted > 0 else None
-    return Section("jobs", "Jobs", shown(jobs, cut_off if hidden else None, paper))
+    return Section("jobs", "Jobs", sections.shown(jobs, cut_off if hidden else None, paper))
 
 
 def report_page(
@@ -162,12 +156,12 @@ def report_page(
     """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text."""
     report, scenario = run.report, run.scenario
     tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
-    parts = [_what_ran(scenario), accounts_section(report), latency_section(report, tenants)]
-    parts += [] if serving is None else [serving_section(serving), tenants_section(serving)]
+    parts = [_what_ran(scenario), sections.accounts_section(report), sections.latency_section(report, tenants)]
+    parts += [] if serving is None else [sections.serving_section(serving), sections.tenants_section(serving)]
     try:
         timeline = run.timeline
     except InputError as error:
-        parts.append(Section("timeline", "Timeline", shown(f"No timeline: {error}.")))
+        parts.append(Section("timeline", "Timeline", sections.shown(f"No timeline: {error}.")))
     else:
         parts += timeline_sections(timeline if window is None else cut(timeline, *window), report.words)
     parts.append(_jobs_section(scenario, report))
@@ -230,7 +224,7 @@ def _input_section(scenario: Scenario) -> Section:
         note = element("p", f"{said}Saved as a file, it runs again: ", again, class_="note")
     if len(text) > _INPUT_LIMIT:
         text = text[:_INPUT_LIMIT]
-        note = shown("Names and defaults resolved; too long for a page, so its end is cut off.")
+        note = sections.shown("Names and defaults resolved; too long for a page, so its end is cut off.")
     return Section("input", "Resolved input", note + element("pre", text, id="resolved-input", tabindex="0"))
 
 
@@ -246,4 +240,4 @@ def _origin_section(report: Report, trace_file: str | None, command: str | None,
         link = element("a", trace_file, href=link_to(trace_file))
         viewer = next((name for name, suffixes in _VIEWERS.items() if trace_file.lower().endswith(suffixes)), None)
         rows.append(["trace", link + (f" (for {viewer})" if viewer else "")])
-    return Section("origin", "How this was made", shown(grid(["<what", "<which"], rows)))
+    return Section("origin", "How this was made", sections.shown(grid(["<what", "<which"], rows)))

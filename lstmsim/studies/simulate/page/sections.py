@@ -9,26 +9,8 @@ from lstmsim.analysis.report import Report, latency_statistics
 from lstmsim.analysis.report_text import core_rows, meaning, part_cycles, remedy, shown_accounts
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.report.document import Grid, Part, grid
-from lstmsim.report.html.markup import (
-    Markup,
-    Scale,
-    Section,
-    bottom_axis,
-    circle,
-    element,
-    joined,
-    line,
-    path,
-    percent,
-    picture,
-    rectangle,
-    region,
-    round_ticks,
-    short,
-    steps,
-    swatch,
-    words,
-)
+from lstmsim.report.html import markup as draw
+from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
 from lstmsim.report.renderings import html, html_of
 from lstmsim.studies.serve.report import document, tenants_grid
 from lstmsim.studies.serve.result import Serving, Tenant
@@ -84,10 +66,10 @@ def accounts_section(report: Report) -> Section:
 
 def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], what: str) -> Markup:
     height, drawn = 26 if len(cores) <= 8 else 13, cores[:_BARS]
-    scale, parts = Scale(0, 100, _LEFT, 458), []
+    scale, parts = draw.Scale(0, 100, _LEFT, 458), []
     for number, counts in enumerate(drawn):
         top, total, before = 4 + number * (height + 5), max(1, sum(counts.values())), 0
-        parts.append(words(_LEFT - 6, top + height / 2 + 4, f"core {number}", "tick", "end"))
+        parts.append(draw.words(_LEFT - 6, top + height / 2 + 4, f"core {number}", "tick", "end"))
         for name in names:
             count = counts.get(name, 0)
             left, right = scale(100 * before / total), scale(100 * (before + count) / total)
@@ -96,17 +78,17 @@ def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], 
                 continue
             text = f"core {number}, {name}: {percent(count, total)} ({count:,} {what})"
             look = f"{state_class(name)} edge"
-            parts.append(rectangle(round(left, 2), top, round(right - left, 2), height, look, text))
+            parts.append(draw.rectangle(round(left, 2), top, round(right - left, 2), height, look, text))
             if name in ("useful", "busy", "padding") and right - left > _ROOM and height > 20:
                 ink = "t0" if name != "padding" else "ink"
                 middle = round((left + right) / 2, 1)
-                parts.append(words(middle, top + height / 2 + 4, percent(count, total), f"{ink} on", "middle"))
+                parts.append(draw.words(middle, top + height / 2 + 4, percent(count, total), f"{ink} on", "middle"))
     base = 4 + len(drawn) * (height + 5)
-    parts.append(bottom_axis(scale, base, "", [0, 25, 50, 75, 100], unit=" %"))
+    parts.append(draw.bottom_axis(scale, base, "", [0, 25, 50, 75, 100], unit=" %"))
     label = f"{title}, as bars for {len(drawn)} cores; the table below has the numbers"
     hidden = len(cores) - len(drawn)
     note = shown(f"and {hidden:,} more cores, in the table below" if hidden else None)
-    return element("figure", element("figcaption", title), picture(480, base + 20, label, *parts), note)
+    return element("figure", element("figcaption", title), draw.picture(480, base + 20, label, *parts), note)
 
 
 def _losses(report: Report) -> Grid:
@@ -114,7 +96,7 @@ def _losses(report: Report) -> Grid:
     total = sum(losses.values())
     rows = [
         (
-            joined([swatch(state_class(name)), name], "&nbsp;"),
+            joined([draw.swatch(state_class(name)), name], "&nbsp;"),
             count,
             percent(count, total),
             meaning(name, report),
@@ -136,11 +118,11 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
     if most > least > 0.6 * most:
         # all values are far from zero and close together
         low, high = least - 0.06 * (most - least), most + 0.06 * (most - least)
-    scale, marks = Scale(low, high, _LEFT, _RIGHT), asdict(report.latency_ms)
+    scale, marks = draw.Scale(low, high, _LEFT, _RIGHT), asdict(report.latency_ms)
     top, single = 10 + _ROW * len(marks), len(values) <= _DOTS
     base = top + (46 if single else 150)
     body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
-    parts = [body, *_marks(marks, scale, base), bottom_axis(scale, base, "ms", round_ticks(low, high))]
+    parts = [body, *_marks(marks, scale, base), draw.bottom_axis(scale, base, "ms", draw.round_ticks(low, high))]
     label = f"Latencies of {len(values)} jobs, {least:.4g} to {most:.4g} ms"
     by_tenant = {"all": [job.latency for job in report.jobs]}
     for tenant, job in zip(tenants, report.jobs, strict=False):
@@ -153,50 +135,50 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
     more = len(by_tenant) - 1 - _TENANTS
     content = shown(
         "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
-        region("Latencies", "wide", picture(_WIDTH, base + 34, label, *parts)),
+        region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)),
         grid(["<latency in ms", "jobs", *marks], rows),
         f"and {more:,} more tenants" if more > 0 else None,
     )
     return Section("latency", "Latency", content)
 
 
-def _dots(report: Report, values: list[float], scale: Scale, top: float) -> Markup:
+def _dots(report: Report, values: list[float], scale: draw.Scale, top: float) -> Markup:
     """Dots in three lanes, so that equal latencies do not hide each other."""
     parts = []
     for number, (job, value) in enumerate(zip(report.jobs, values, strict=True)):
         title = f"{short(job.name)}: {value:.4g} ms ({job.latency:,} cycles)"
-        parts.append(circle(round(scale(value), 2), top + 46 * (1 + number % 3) / 4, 5, "dot", title))
+        parts.append(draw.circle(round(scale(value), 2), top + 46 * (1 + number % 3) / 4, 5, "dot", title))
     return joined(parts)
 
 
-def _columns(values: list[float], scale: Scale, top: float, base: float) -> Markup:
+def _columns(values: list[float], scale: draw.Scale, top: float, base: float) -> Markup:
     low, width = scale.low, (scale.high - scale.low) / _COLUMNS
     counts = [0] * _COLUMNS
     for value in values:
         counts[min(_COLUMNS - 1, max(0, int((value - low) / width)))] += 1
-    upright = Scale(0, max(counts), base, top + 6)
-    parts = _levels_axis(upright, [f"{tick:,}" for tick in round_ticks(0, max(counts), 4, whole=True)])
-    parts.append(words(_LEFT - 6, top - 4, "jobs", "tick", "end"))
+    upright = draw.Scale(0, max(counts), base, top + 6)
+    parts = _levels_axis(upright, [f"{tick:,}" for tick in draw.round_ticks(0, max(counts), 4, whole=True)])
+    parts.append(draw.words(_LEFT - 6, top - 4, "jobs", "tick", "end"))
     for number, count in enumerate(counts):
         if count:
             begin, end = low + number * width, low + (number + 1) * width
             title = f"{count:,} job{'s' * (count > 1)} from {begin:.4g} to {end:.4g} ms"
             left, right, height = scale(begin), scale(end), upright(0) - upright(count)
-            parts.append(rectangle(left + 0.5, upright(count), right - left - 1, height, "j0", title))
+            parts.append(draw.rectangle(left + 0.5, upright(count), right - left - 1, height, "j0", title))
     return joined(parts)
 
 
-def _levels_axis(upright: Scale, ticks: Sequence[str]) -> list[Markup]:
+def _levels_axis(upright: draw.Scale, ticks: Sequence[str]) -> list[Markup]:
     """A line for each tick, with its number."""
     parts = []
     for tick in ticks:
         height = upright(float(tick.replace(",", "")))
-        parts.append(line(_LEFT, height, _RIGHT, height, "grid"))
-        parts.append(words(_LEFT - 6, height + 4, tick, "tick", "end"))
+        parts.append(draw.line(_LEFT, height, _RIGHT, height, "grid"))
+        parts.append(draw.words(_LEFT - 6, height + 4, tick, "tick", "end"))
     return parts
 
 
-def _marks(marks: dict[str, float], scale: Scale, base: float) -> list[Markup]:
+def _marks(marks: dict[str, float], scale: draw.Scale, base: float) -> list[Markup]:
     """A line for each figure with its name at its own height; equal figures share a line."""
     names: dict[float, list[str]] = {}
     for name, value in marks.items():
@@ -205,9 +187,9 @@ def _marks(marks: dict[str, float], scale: Scale, base: float) -> list[Markup]:
     for number, (value, equal) in enumerate(names.items()):
         at, height = scale(value), 12 + _ROW * number
         near = at > (_LEFT + _RIGHT) / 2
-        parts.append(line(at, height - 8, at, base, "mark mean" if "mean" in equal else "mark"))
+        parts.append(draw.line(at, height - 8, at, base, "mark mean" if "mean" in equal else "mark"))
         text = f"{', '.join(equal)} {value:.4g}"
-        parts.append(words(at - 4 if near else at + 4, height, text, "tick halo", "end" if near else "start"))
+        parts.append(draw.words(at - 4 if near else at + 4, height, text, "tick halo", "end" if near else "start"))
     return parts
 
 
@@ -216,26 +198,26 @@ def serving_section(serving: Serving) -> Section:
     windows = serving.windows
     edges = [serving.ms(each.start_cycle) for each in windows]
     edges.append(serving.ms(windows[-1].start_cycle + windows[-1].width_cycles) if windows else 1.0)
-    scale = Scale(edges[0], max(edges[-1], edges[0] + 1e-12), _LEFT, _RIGHT)
+    scale = draw.Scale(edges[0], max(edges[-1], edges[0] + 1e-12), _LEFT, _RIGHT)
     waiting, taken = [each.queue_length for each in windows], [each.taken for each in windows]
     upper = _levels("requests that wait", edges, waiting, scale, 20)
     lower = _levels(f"threads taken, of {serving.servers}", edges, taken, scale, 20 + _HEIGHT + _GAP)
     base = 20 + 2 * _HEIGHT + _GAP
-    axis = bottom_axis(scale, base, "ms", round_ticks(scale.low, scale.high))
+    axis = draw.bottom_axis(scale, base, "ms", draw.round_ticks(scale.low, scale.high))
     label = f"At most {max(waiting, default=0):.3g} requests wait and {max(taken, default=0):.3g} threads are taken"
-    drawn = region("Serving over time", "wide", picture(_WIDTH, base + 34, label, upper, lower, axis))
+    drawn = region("Serving over time", "wide", draw.picture(_WIDTH, base + 34, label, upper, lower, axis))
     width = windows[0].width_cycles if windows else 0
     note = f"Means over windows of {width:,} cycle{'s' * (width != 1)}."
     return Section("serving", "Serving", shown(note, drawn, Markup(html(document(serving, tenants=False)))))
 
 
-def _levels(name: str, edges: list[float], levels: list[float], scale: Scale, top: float) -> Markup:
+def _levels(name: str, edges: list[float], levels: list[float], scale: draw.Scale, top: float) -> Markup:
     """One quantity over time as columns from zero."""
-    upright = Scale(0, max(1.0, *levels, 0.0), top + _HEIGHT, top + 8)
-    parts = _levels_axis(upright, [f"{tick:,.6g}" for tick in round_ticks(0, upright.high, 4)])
+    upright = draw.Scale(0, max(1.0, *levels, 0.0), top + _HEIGHT, top + 8)
+    parts = _levels_axis(upright, [f"{tick:,.6g}" for tick in draw.round_ticks(0, upright.high, 4)])
     tops = [round(upright(level), 2) for level in levels]
-    parts.append(path(steps([scale(edge) for edge in edges], tops, [upright(0)] * len(tops)), "area"))
-    parts.append(words(_LEFT, top, name, "tick"))
+    parts.append(draw.path(draw.steps([scale(edge) for edge in edges], tops, [upright(0)] * len(tops)), "area"))
+    parts.append(draw.words(_LEFT, top, name, "tick"))
     return joined(parts)
 
 
@@ -256,20 +238,20 @@ def tenants_section(serving: Serving) -> Section:
 
 def _tenant_bars(serving: Serving, tenants: list[Tenant]) -> Markup:
     most = max(each for tenant in tenants for each in _times(tenant, serving))
-    scale, parts = Scale(0, max(most, 1e-12) * 1.04, 210, _RIGHT), []
+    scale, parts = draw.Scale(0, max(most, 1e-12) * 1.04, 210, _RIGHT), []
     for number, tenant in enumerate(tenants):
         middle, times = 8 + number * _BAR + _BAR / 2, _times(tenant, serving)
         mean, p50, p95, _, last = map(scale, times)
         named = zip(("mean", "p50", "p99"), (times[0], times[1], times[3]), strict=True)
         title = f"{short(tenant.name)}: {', '.join(f'{name} {value:.4g} ms' for name, value in named)}"
-        parts.append(words(202, middle + 4, short(tenant.name, 28), "tick", "end"))
-        parts.append(line(p95, middle, max(p95, last), middle, "axis"))
-        parts.append(rectangle(p50, middle - 6, max(1.0, p95 - p50), 12, "area", title))
-        parts.append(line(mean, middle - 8, mean, middle + 8, "mark mean"))
+        parts.append(draw.words(202, middle + 4, short(tenant.name, 28), "tick", "end"))
+        parts.append(draw.line(p95, middle, max(p95, last), middle, "axis"))
+        parts.append(draw.rectangle(p50, middle - 6, max(1.0, p95 - p50), 12, "area", title))
+        parts.append(draw.line(mean, middle - 8, mean, middle + 8, "mark mean"))
     base = 8 + len(tenants) * _BAR + 4
-    parts.append(bottom_axis(scale, base, "ms", round_ticks(0, scale.high)))
+    parts.append(draw.bottom_axis(scale, base, "ms", draw.round_ticks(0, scale.high)))
     label = f"Latencies of {len(tenants)} tenants, up to {most:.4g} ms; the table below has the numbers"
-    return region("Latencies of tenants", "wide", picture(_WIDTH, base + 34, label, *parts))
+    return region("Latencies of tenants", "wide", draw.picture(_WIDTH, base + 34, label, *parts))
 
 
 def _times(tenant: Tenant, serving: Serving) -> list[float]:

@@ -27,25 +27,8 @@ from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
-from lstmsim.report.html.markup import (
-    Markup,
-    Scale,
-    Section,
-    bottom_axis,
-    element,
-    joined,
-    line,
-    path,
-    percent,
-    picture,
-    rectangle,
-    region,
-    round_ticks,
-    short,
-    steps,
-    swatch,
-    words,
-)
+from lstmsim.report.html import markup as draw
+from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
 from lstmsim.report.looks import GROUP_HATCHES, JOB_STYLES
 
 #: Looks of jobs; the next job looks like the first.
@@ -161,15 +144,15 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
         # Columns of many hatches would tell nothing but that there are many.
         spans = replace(spans, job=np.full(len(spans), -1))
     first, last = timeline.shown
-    scale = Scale(first, max(first + 1, last), _LEFT, _RIGHT)
+    scale = draw.Scale(first, max(first + 1, last), _LEFT, _RIGHT)
     tops = _tops(spans.rows)
     height = tops[-1] if tops else _TOP
     parts = [_lanes(spans.rows, tops)]
     parts.append(_single(timeline, spans, scale, tops) if single else _fractions(timeline, spans, scale, tops))
-    ticks = round_ticks(first, last, 8, whole=True)
-    parts += [bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
+    ticks = draw.round_ticks(first, last, 8, whole=True)
+    parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
-    drawn = picture(_WIDTH, height + 34, label, *parts)
+    drawn = draw.picture(_WIDTH, height + 34, label, *parts)
     notes = [f"A window: {timeline.shown_text}."] if timeline.window else []
     notes += [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
     if alike:
@@ -200,11 +183,11 @@ def _lanes(rows: Sequence[Row], tops: list[float]) -> Markup:
     parts = []
     for row, top in zip(rows, tops, strict=False):
         height = _height(row)
-        parts.append(rectangle(_LEFT, top, _RIGHT - _LEFT, height, "lane"))
-        parts.append(words(_LEFT - 6, top + height / 2 + 4, row.name, "tick", "end"))
+        parts.append(draw.rectangle(_LEFT, top, _RIGHT - _LEFT, height, "lane"))
+        parts.append(draw.words(_LEFT - 6, top + height / 2 + 4, row.name, "tick", "end"))
     for (above, below), top in zip(pairwise(rows), tops[1:], strict=False):
         if above.core != below.core:
-            parts.append(line(4, top - 4.5, _RIGHT, top - 4.5, "grid"))
+            parts.append(draw.line(4, top - 4.5, _RIGHT, top - 4.5, "grid"))
     return joined(parts)
 
 
@@ -218,7 +201,7 @@ def _name(timeline: Timeline, state: int, job: int) -> str:
     return short(timeline.jobs[job]) if job >= 0 else "work"
 
 
-def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
+def _single(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
     parts, labels = [], []
     for row, state, job, indices in spans.kinds():
         look, name, top, height = (
@@ -231,18 +214,18 @@ def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -
         for start, end in zip(spans.start[indices].tolist(), spans.end[indices].tolist(), strict=True):
             left, right = scale(start), scale(end)
             title = f"{name}: {start:,} to {end:,} ({end - start:,} cycles)"
-            parts.append(rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
+            parts.append(draw.rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
             widest = max(widest, (right - left, (left + right) / 2))
         if job >= 0 and not is_unit(spans.rows[row].kind) and widest[0] > len(name) * _LETTER + 6:
             labels.append(
-                words(
+                draw.words(
                     round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(spans.colour_of(job))} on", "middle"
                 )
             )
     return joined(parts + labels, "\n")
 
 
-def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
+def _fractions(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
     """Each row a stack of fractions of time: work at the bottom, waits above. Nothing short is lost, nothing grows."""
     windows = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS, _CELLS // max(1, len(spans.rows))))
     first, last = timeline.shown
@@ -264,7 +247,7 @@ def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]
             title = f"{spans.rows[row].name}, {name}{more}: {percent(int(cycles.sum()), last - first)}"
             # Tenths: heights that differ by less look the same, and their columns join.
             high, low = ((base - height * each).round(1).tolist() for each in (top, bottom))
-            parts.append(path(steps(places, high, low), look, title))
+            parts.append(draw.path(draw.steps(places, high, low), look, title))
             bottom = top
     return joined(parts, "\n")
 
@@ -274,7 +257,9 @@ def _top_axis(timeline: Timeline) -> Markup:
     first, last = timeline.shown
     start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
     what = f"µs at {timeline.frequency_mhz:g} MHz"
-    return bottom_axis(Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, round_ticks(start, end, 8), above=True)
+    return draw.bottom_axis(
+        draw.Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, draw.round_ticks(start, end, 8), above=True
+    )
 
 
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
@@ -283,17 +268,17 @@ def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Marku
     counts = np.bincount(spans.colour[np.unique(spans.job[spans.job >= 0])], minlength=len(spans.names))
     for each in shown:
         requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
-        entries.append(element("li", swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
+        entries.append(element("li", draw.swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
     if len(colours) > len(shown):
         what = "more" if timeline.groups else "more jobs"
         entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
     present = set(np.unique(spans.state).tolist())
     if not colours and STATES.index("busy") in present:
-        entries.append(element("li", swatch(job_class(0)), " work"))
+        entries.append(element("li", draw.swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
         if number in present and name != "busy":
             meaning = own.get(name, Words()).meaning or NAMED[name].meaning
-            entries.append(element("li", swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
+            entries.append(element("li", draw.swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
     return element("ul", *entries, class_="legend")
 
 
@@ -302,15 +287,15 @@ def _use_section(timeline: Timeline) -> Section:
     edges = window_edges(first, max(first + 1, last), _USE_WINDOWS)
     by_core = list(busy_windows(timeline, edges).values())
     mean = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
-    scale, base, high = Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
+    scale, base, high = draw.Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
     places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
     parts = []
     for share in (0, 25, 50, 75, 100):
         height = base - high * share / 100
-        parts += [line(_LEFT, height, _RIGHT, height, "grid")]
-        parts += [words(_LEFT - 6, height + 4, f"{share} %", "tick", "end")]
-    parts.append(path(steps(places, tops, [base] * len(tops)), "area"))
-    parts.append(bottom_axis(scale, base, "cycles", round_ticks(first, last, 8, whole=True)))
+        parts += [draw.line(_LEFT, height, _RIGHT, height, "grid")]
+        parts += [draw.words(_LEFT - 6, height + 4, f"{share} %", "tick", "end")]
+    parts.append(draw.path(draw.steps(places, tops, [base] * len(tops)), "area"))
+    parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
     window = int(edges[1] - edges[0])
     what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
@@ -319,6 +304,6 @@ def _use_section(timeline: Timeline) -> Section:
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
     text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."
-    drawn = picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
+    drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
     note = element("p", text, class_="note")
     return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)
