@@ -78,26 +78,18 @@ def turns_of(owners: Owners, lanes: int, warps: int, results: Ints | None = None
     """The turns of a stage."""
     row = lanes * warps
     lane = owners.block.astype(np.int64) * row + owners.thread
-    if results is None:
-        order = _order(lane)
-        lane = lane[order]
-        turn, starts = _ranks(np.diff(lane, prepend=-1) > 0)
-        return Turns(lanes, row, order, lane, np.zeros_like(turn), turn, _most(starts, len(lane)))
-    order = np.lexsort((results, lane))
-    lane, results = lane[order], results[order]
+    # without results each thread has one pass
+    order = np.argsort(lane, kind="stable") if results is None else np.lexsort((results, lane))
+    lane = lane[order]
     thread_new = np.diff(lane, prepend=-1) > 0
-    result_new = thread_new | (np.diff(results, prepend=-1) != 0)
+    result_new = thread_new
+    if results is not None:
+        result_new = thread_new | (np.diff(results[order], prepend=-1) != 0)
+    rank, starts = _ranks(thread_new)
     turn, _ = _ranks(result_new)
-    _, starts = _ranks(thread_new)
     numbers = np.cumsum(result_new) - 1
     step = numbers - np.repeat(numbers[starts], np.diff(np.append(starts, len(lane))))
-    return Turns(lanes, row, order, lane, step, turn, _most(starts, len(lane)))
-
-
-def _order(lane: Ints) -> Ints:
-    if (lane[1:] >= lane[:-1]).all():
-        return np.arange(len(lane))
-    return np.argsort(lane, kind="stable")
+    return Turns(lanes, row, order, lane, step, turn, int(rank.max(initial=-1)) + 1)
 
 
 def _ranks(new: Mask) -> tuple[Ints, Ints]:
@@ -106,19 +98,14 @@ def _ranks(new: Mask) -> tuple[Ints, Ints]:
     return np.arange(len(new)) - np.repeat(starts, np.diff(np.append(starts, len(new)))), starts
 
 
-def _most(starts: Ints, n: int) -> int:
-    return int(np.diff(np.append(starts, n)).max(initial=0))
-
-
 @dataclass(frozen=True, eq=False)
 class Spans:
     """The results of the warps of a turn."""
 
     results: Ints  # shape (n, lanes); the result of each lane, 0 where a lane is off
     alike: Mask  # shape (n,); whether two lanes of a warp have the same result
-    heads: Mask  # shape (n, lanes); of each result of a warp one lane, the first one
-    spanning: Mask  # shape (n, lanes); of these, whether other warps of the block have the result as well
-    lowest: Mask  # shape (n, lanes); of these, whether no lower warp of the block has the result
+    spanning: Mask  # shape (n, lanes); the first lane of each result that other warps of the block have as well
+    lowest: Mask  # shape (n, lanes); the first lane of each result that no lower warp of the block has
 
 
 def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
@@ -138,7 +125,7 @@ def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
     mask = head & several[number]
     spanning[row[mask], lane[mask]] = True
     alike = np.count_nonzero(heads, axis=1) < np.count_nonzero(turn.on, axis=1)
-    return Spans(results, alike, heads, spanning, lowest)
+    return Spans(results, alike, spanning, lowest)
 
 
 def spanning_passes(turns: Turns, results: Ints) -> dict[int, int]:
