@@ -24,8 +24,7 @@ from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.lowering.outcome import traffic_of
-from lstmsim.machines.parallel.lowering.program import program_of_kernels
+from lstmsim.machines.parallel.lowering.program import program_of_kernels, traffic_of
 from lstmsim.machines.parallel.traffic import addresses, priced
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
 from lstmsim.model.sparse.made import drawn_dense

@@ -9,8 +9,7 @@ import numpy as np
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Priced, Run
-from lstmsim.machines.parallel.lowering.outcome import ACCOUNTS
-from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
+from lstmsim.machines.parallel.lowering.program import ACCOUNTS, KernelTasks, Lowered
 from lstmsim.machines.parallel.traffic import _fits, _uses, laid
 from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.stall_reasons import CYCLE_NAMES

@@ -15,8 +15,7 @@ from lstmsim.machines.parallel.device import NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
 from lstmsim.machines.parallel.kernels.rows import option_mistakes, refuse
-from lstmsim.machines.parallel.lowering.outcome import figures_of, traffic_of
-from lstmsim.machines.parallel.lowering.program import program_of_kernels
+from lstmsim.machines.parallel.lowering.program import figures_of, program_of_kernels, traffic_of
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.fusion.graph import Graph

@@ -16,11 +16,9 @@ from lstmsim.machines.parallel.kernels.dense import GemmOptions, default_tiles, 
 from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, block_sizes, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.spmm import spmm
-from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.lowering.outcome import Traffic, figures_of, traffic_of
-from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.machines.parallel.lowering.program import Lowered, Traffic, figures_of, program_of_kernels, traffic_of
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.program.trace import Totals
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
-from lstmsim.machines.parallel.lowering.outcome import Traffic, traffic_of
+from lstmsim.machines.parallel.lowering.program import Traffic, traffic_of
 from lstmsim.machines.parallel.traffic import priced
 from tools.parallel_outcome import fits
 

@@ -12,7 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Run
 from lstmsim.machines.parallel.kernels.dense import Tile, gemm, gemv
-from lstmsim.machines.parallel.lowering.outcome import traffic_of
+from lstmsim.machines.parallel.lowering.program import traffic_of
 from lstmsim.machines.parallel.traffic import addresses, priced
 from tools.drawn_matrices import drawn_matrix
 

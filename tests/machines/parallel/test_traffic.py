@@ -16,7 +16,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel import traffic as cohorts
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run, residency
-from lstmsim.machines.parallel.lowering.outcome import traffic_of
+from lstmsim.machines.parallel.lowering.program import traffic_of
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing import streams as writer
 from tests.machines.parallel.golden_traffic import issues_by_class, loads_by_array
