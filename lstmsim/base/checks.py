@@ -415,7 +415,9 @@ def checked(word: str, follows: Follows | None = None) -> Callable[[type[T]], ty
             if deep:
                 types += tuple(map(_shape, map(named.get, deep)))
             if types not in kept:
-                if _all_right(known, named):
+                there = all(name in named for name, each in known.items() if each.required)
+                # nothing is wrong, left out or to be turned into another type
+                if there and all(name in known and known[name].fits(value) for name, value in named.items()):
                     if len(kept) >= _MOST_KEPT:
                         kept.clear()
                     kept.add(types)
@@ -437,13 +439,6 @@ def _shape(value: Any) -> Any:
     if kind is tuple:
         return len(value), frozenset(map(type, value))
     return (frozenset(map(type, value)), frozenset(map(type, value.values()))) if kind is dict else None
-
-
-def _all_right(known: Mapping[str, _Field], named: Mapping[str, Any]) -> bool:
-    """Whether nothing is wrong, left out or to be turned into another type."""
-    if not all(name in named for name, each in known.items() if each.required):
-        return False
-    return all(name in known and known[name].fits(value) for name, value in named.items())
 
 
 def _mended(

@@ -203,7 +203,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
 
 
 class _PathError(Exception):
-    """An error about the target itself, told apart from errors of the caller's block."""
+    """An error about the target itself, which errors of the caller's block are not."""
 
     def __init__(self, cause: OSError) -> None:
         self.cause = cause

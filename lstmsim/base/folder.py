@@ -58,7 +58,7 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
             found.append(Mistake(os.path.join(folder, name), text))
         mistakes += found
     if mistakes:
-        # what stands in the place of a folder is in the way of all its files, and told once
+        # what stands in the place of a folder is in the way of all its files, and reported once
         raise InputError(list(dict.fromkeys(mistakes)))
 
 

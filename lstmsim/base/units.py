@@ -37,7 +37,7 @@ def rank_below(count: int, percent: float) -> tuple[int, int, int]:
     """Say where a percentile lies among `count` sorted numbers (at least 1), linear between ranks.
 
     Gives the rank (0 first) at or below it, and how far beyond that rank it lies: so many parts, of how many to the
-    next. Parts of a percent are told apart to nine decimals, so that 99.9 is exact.
+    next. Percents count to nine decimals, so that 99.9 is exact.
 
     >>> rank_below(3, 50), rank_below(3, 95)
     ((1, 0, 100), (1, 90, 100))

@@ -139,7 +139,7 @@ def all_used(cell: Cell) -> Mistakes:
 
 MAX_GATES = 100
 MAX_NODES = 1000
-#: Most mistakes of a cell that are told.
+#: Most mistakes of a cell that are reported.
 MAX_MISTAKES = 100
 MAX_NAME = 100
 #: Largest constant, the same as for the weights of a network: far above anything that a machine can hold.

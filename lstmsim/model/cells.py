@@ -200,20 +200,17 @@ class LayerProduct:
 
 def step_products(layer: Layer) -> tuple[LayerProduct, ...]:
     """The products of a time step, in the order in which the cell first needs their vectors."""
-    return tuple(
-        LayerProduct(names, len(names) * layer.units(stage.rows), vectors, sum(map(layer.width, vectors)))
-        for stage in layer.cell.stages
-        for vectors, names in _sums_by_vectors(stage).items()
-    )
-
-
-def _sums_by_vectors(stage: Stage) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The sums of a stage that read the same vectors, in whatever order they name them; vectors as columns stand."""
-    groups: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for each in stage.sums:
-        vectors = tuple(name for name in stage.vectors if name in each.vectors)
-        groups[vectors] = (*groups.get(vectors, ()), each.name)
-    return groups
+    made = []
+    for stage in layer.cell.stages:
+        groups: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for each in stage.sums:
+            # vectors as columns stand, in whatever order sums name them
+            vectors = tuple(name for name in stage.vectors if name in each.vectors)
+            groups[vectors] = (*groups.get(vectors, ()), each.name)
+        for vectors, names in groups.items():
+            rows, columns = len(names) * layer.units(stage.rows), sum(map(layer.width, vectors))
+            made.append(LayerProduct(names, rows, vectors, columns))
+    return tuple(made)
 
 
 def input_projection(layer: Layer) -> LayerProduct:

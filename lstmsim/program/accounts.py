@@ -276,15 +276,13 @@ def useful_work(program: Program, trace: Trace) -> list[int]:
 
 def totals_of(program: Program, trace: Trace) -> Totals:
     """The totals of a run, read off its trace."""
-    cycles = np.array([_core_totals(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
+    rows = []
+    for core, described in enumerate(program.cores):
+        spans = core_spans(program, trace, core)
+        ways = 1 if described.accounted is None else described.units[described.accounted].ways
+        named = [named_cycles(program, trace, core, spans, way).totals() for way in range(ways)]
+        rows.append([sum(each[name] for each in named) for name in CYCLE_NAMES])
+    cycles = np.array(rows, dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
     work = np.array(useful_work(program, trace), dtype=np.int64)
     return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks, trace.pauses)
-
-
-def _core_totals(program: Program, trace: Trace, core: int) -> list[int]:
-    """The cycles of a core by name, over all ways of its accounted unit."""
-    described, spans = program.cores[core], core_spans(program, trace, core)
-    ways = 1 if described.accounted is None else described.units[described.accounted].ways
-    named = [named_cycles(program, trace, core, spans, way).totals() for way in range(ways)]
-    return [sum(each[name] for each in named) for name in CYCLE_NAMES]

@@ -196,7 +196,11 @@ class Arrivals(Clockwork):
             if task.behind is not None:
                 self.behind[task.behind].append(index)
         #: After how many cycles operations may go on that wait for gates.
-        self.gate_delays = _gate_delays(program)
+        ways = [phases for task in program.tasks for _, phases in task.variants]
+        ways += [each.phases for task in program.tasks for each in task.wide]
+        phases = {id(phase): phase for way in {id(way): way for way in ways}.values() for phase in way}
+        needs = (need for phase in phases.values() for each in phase.body.operations for need in each.needs)
+        self.gate_delays = {need.delay for need in needs if need.gate} if program.gates else set()
 
     def expect(self, numbers: Iterable[int]) -> None:
         """Let the tasks with these numbers come when it is time."""
@@ -258,12 +262,3 @@ class Arrivals(Clockwork):
 def follows(task: Task) -> bool:
     """Whether a task comes after another one or behind a gate."""
     return task.after is not None or task.behind is not None
-
-
-def _gate_delays(program: Program) -> set[int]:
-    """All delays of dependences on gates."""
-    ways = [phases for task in program.tasks for _, phases in task.variants]
-    ways += [each.phases for task in program.tasks for each in task.wide]
-    phases = {id(phase): phase for way in {id(way): way for way in ways}.values() for phase in way}
-    needs = (need for phase in phases.values() for each in phase.body.operations for need in each.needs)
-    return {need.delay for need in needs if need.gate} if program.gates else set()

@@ -54,8 +54,10 @@ def kernels_of(graph: Graph, plan: FusionPlan, device: FusionDevice, mode: str) 
 
 def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
     """The mapping that a compiler gives to a kernel: a block for each row, 32 columns a block, an element a thread."""
-    warp = device.warp
-    most = _most_threads(device)
+    warp, most = device.warp, MOST_THREADS // device.warp * device.warp
+    # fewer on a small multiprocessor; the limit of a block for the pass is not a compiler's
+    while most > warp and not device.resident(most, 0):
+        most -= warp
     if group.kind == ROW:
         threads = min(most, up(group.length, warp) * warp)
         return ThreadMapping("pack", group.rows, threads, threads, 1, 1, 1, group.length)
@@ -64,14 +66,6 @@ def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
         return ThreadMapping(COLUMN, up(group.rows, warp), threads, warp, 1, 1, 1, group.length)
     threads = min(ELEMENT_THREADS, most)
     return ThreadMapping(ELEMENT, up(group.rows, threads), threads, threads, 1, 1, 1, group.rows)
-
-
-def _most_threads(device: FusionDevice) -> int:
-    """Threads of the largest block, or fewer on a small multiprocessor; its limit for the pass is not a compiler's."""
-    warps = MOST_THREADS // device.warp
-    while warps > 1 and not device.resident(warps * device.warp, 0):
-        warps -= 1
-    return warps * device.warp
 
 
 def root_kernels(

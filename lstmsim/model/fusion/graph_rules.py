@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.fusion.graph import COMPUTE, INPUT, MOVES, OPERATIONS, REDUCES, Graph, Node, mistaken_name
 
-#: A key of a node with places in its list, and what is wrong there.
+#: A key of a node with indices in its list, and what is wrong there.
 Wrong = tuple[tuple[str | int, ...], str]
 
 #: What graph files call `Node.axes`, by operation; reduces call it `axes`.
@@ -29,7 +29,7 @@ def wrong_shapes(node: Node, operands: Sequence[Node]) -> Iterator[Wrong]:
         for each in operands:
             if each.shape != node.shape:
                 stretch = ": a broadcast makes shapes equal" if node.shape else ""
-                text = f"must be that of its operand {_told(each)}, got {sizes_text(node.shape)}{stretch}"
+                text = f"must be that of its operand {_shown(each)}, got {sizes_text(node.shape)}{stretch}"
                 yield ("shape",), text
                 return
     elif node.op in REDUCES:
@@ -49,7 +49,7 @@ def sizes_text(shape: Sequence[int]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-def _told(node: Node) -> str:
+def _shown(node: Node) -> str:
     return f"{show(node.name)} {sizes_text(node.shape)}"
 
 
@@ -72,7 +72,7 @@ def _expected(node: Node, shape: tuple[int, ...], because: str) -> Iterator[Wron
 
 
 def _reduce(node: Node, operand: Node) -> Iterator[Wrong]:
-    wrong = _axes(node, "axes", len(operand.shape), _told(operand))
+    wrong = _axes(node, "axes", len(operand.shape), _shown(operand))
     if not node.axes:
         wrong.append((("axes",), "must name at least 1 axis that vanishes, got none"))
     if not wrong and list(node.axes) != sorted(node.axes):
@@ -80,12 +80,12 @@ def _reduce(node: Node, operand: Node) -> Iterator[Wrong]:
     yield from wrong
     if not wrong:
         shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in node.axes)
-        yield from _expected(node, shape, f"{_told(operand)} loses axes {sizes_text(node.axes)}")
+        yield from _expected(node, shape, f"{_shown(operand)} loses axes {sizes_text(node.axes)}")
 
 
 def _broadcast(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
-        text = f"must have an axis of the result for each axis of {_told(operand)}"
+        text = f"must have an axis of the result for each axis of {_shown(operand)}"
         yield ("dims",), f"{text}, got {sizes_text(node.axes)}"
         return
     wrong = _axes(node, "dims", len(node.shape), f"the result {sizes_text(node.shape)}")
@@ -95,39 +95,39 @@ def _broadcast(node: Node, operand: Node) -> Iterator[Wrong]:
     for at, axis in enumerate(node.axes):
         if operand.shape[at] != node.shape[axis]:
             hint = ": a reshape takes an axis of size 1 away first" if operand.shape[at] == 1 else ""
-            text = f"must be {operand.shape[at]}, the size of axis {at} of {_told(operand)}"
+            text = f"must be {operand.shape[at]}, the size of axis {at} of {_shown(operand)}"
             yield ("shape", axis), f"{text}, got {node.shape[axis]}{hint}"
 
 
 def _reshape(node: Node, operand: Node) -> Iterator[Wrong]:
     if prod(node.shape) != prod(operand.shape):
-        text = f"must have the {prod(operand.shape)} elements of {_told(operand)}"
+        text = f"must have the {prod(operand.shape)} elements of {_shown(operand)}"
         yield ("shape",), f"{text}, got {sizes_text(node.shape)}: {prod(node.shape)}"
 
 
 def _transpose(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
-        yield ("perm",), f"must name each axis of {_told(operand)} once, got {sizes_text(node.axes)}"
+        yield ("perm",), f"must name each axis of {_shown(operand)} once, got {sizes_text(node.axes)}"
         return
-    wrong = _axes(node, "perm", len(operand.shape), _told(operand))
+    wrong = _axes(node, "perm", len(operand.shape), _shown(operand))
     yield from wrong
     if not wrong:
         shape = tuple(operand.shape[axis] for axis in node.axes)
-        whole = _told(operand).replace(" [", " is [")
+        whole = _shown(operand).replace(" [", " is [")
         yield from _expected(node, shape, f"{whole} and perm is {sizes_text(node.axes)}")
 
 
 def _slice(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
-        yield ("start",), f"must have a place for each axis of {_told(operand)}, got {sizes_text(node.axes)}"
+        yield ("start",), f"must have a place for each axis of {_shown(operand)}, got {sizes_text(node.axes)}"
     elif len(node.shape) != len(operand.shape):
-        yield ("shape",), f"must have a size for each axis of {_told(operand)}, got {sizes_text(node.shape)}"
+        yield ("shape",), f"must have a size for each axis of {_shown(operand)}, got {sizes_text(node.shape)}"
     else:
         for at, (start, size, whole) in enumerate(zip(node.axes, node.shape, operand.shape, strict=True)):
             if start < 0:
                 yield ("start", at), f"must be at least 0, got {start}"
             elif size > whole:
-                yield ("shape", at), f"must be at most {whole}, the size of axis {at} of {_told(operand)}, got {size}"
+                yield ("shape", at), f"must be at most {whole}, the size of axis {at} of {_shown(operand)}, got {size}"
             elif start + size > whole:
                 text = f"must be at most {whole - size}: {size} of the {whole} elements of axis {at} begin there"
                 yield ("start", at), f"{text}, got {start}"
@@ -144,18 +144,18 @@ _RULES: Mapping[str, Callable[[Node, Node], Iterator[Wrong]]] = {
 def _matmul(node: Node, a: Node, b: Node) -> Iterator[Wrong]:
     if not a.shape or not b.shape:
         which = 0 if not a.shape else 1
-        yield ("inputs", which), f"must have at least 1 axis, got {_told((a, b)[which])}"
+        yield ("inputs", which), f"must have at least 1 axis, got {_shown((a, b)[which])}"
         return
     rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
     depth = b.shape[-2] if len(b.shape) > 1 else b.shape[-1]
     if a.shape[-1] != depth:
-        yield ("inputs", 1), f"must have {a.shape[-1]} rows, as many as {_told(a)} has columns, got {_told(b)}"
+        yield ("inputs", 1), f"must have {a.shape[-1]} rows, as many as {_shown(a)} has columns, got {_shown(b)}"
         return
     outer = _joined(a.shape[:-2], b.shape[:-2])
     if outer is None:
-        yield ("inputs", 1), f"must have the axes before the last two of {_told(a)}, got {_told(b)}"
+        yield ("inputs", 1), f"must have the axes before the last two of {_shown(a)}, got {_shown(b)}"
         return
-    yield from _expected(node, (*outer, *rows, *columns), f"{_told(a)} is multiplied by {_told(b)}")
+    yield from _expected(node, (*outer, *rows, *columns), f"{_shown(a)} is multiplied by {_shown(b)}")
 
 
 def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -165,10 +165,10 @@ def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
     return tuple(max(pair) for pair in pairs) if all(x == y or 1 in (x, y) for x, y in pairs) else None
 
 
-#: Where in a graph, as keys and places in lists, and what is wrong there.
+#: Where in a graph, as a path of keys and indices, and what is wrong there.
 Located = tuple[tuple[str | int, ...], str]
 
-_MOST_TOLD = 100
+_MOST_REPORTED = 100
 #: The largest number of 32 bits.
 _MOST_NUMBER = 3.4028234663852886e38
 _MOST_LETTERS = 500
@@ -178,7 +178,7 @@ def mistakes(graph: Graph) -> list[tuple[str, str]]:
     """List what is wrong with a graph of any content, as (key path, sentence) pairs such as `nodes.y.axes`."""
     kinds = list(_kinds(graph))
     if kinds:
-        return [(".".join(map(str, path)), sentence) for path, sentence in kinds][:_MOST_TOLD]
+        return [(".".join(map(str, path)), sentence) for path, sentence in kinds][:_MOST_REPORTED]
     names = [node.name for node in graph.nodes]
     return [(_spelled(path, names), sentence) for path, sentence in located_mistakes(graph)]
 
@@ -229,7 +229,7 @@ def located_mistakes(graph: Graph, unknown: Set[int] = frozenset()) -> list[Loca
     first: dict[str, int] = {}
     for number, node in enumerate(graph.nodes):
         first.setdefault(node.name, number)
-    told: list[Located] = []
+    found: list[Located] = []
     for number, node in enumerate(graph.nodes):
         own = [
             *_name(node, first[node.name], number),
@@ -239,8 +239,8 @@ def located_mistakes(graph: Graph, unknown: Set[int] = frozenset()) -> list[Loca
         ]
         if not own and number not in unknown:
             own = [*_shapes(graph, node, first, unknown)]
-        told += [(("nodes", number, *path), sentence) for path, sentence in own]
-    return [*told, *_outputs(graph, first)][:_MOST_TOLD]
+        found += [(("nodes", number, *path), sentence) for path, sentence in own]
+    return [*found, *_outputs(graph, first)][:_MOST_REPORTED]
 
 
 def _name(node: Node, first: int, number: int) -> Iterator[Located]:

@@ -282,8 +282,8 @@ def named_graph(name: str, sizes: Mapping[str, int] | None = None) -> Graph:
     whole = _whole(known, given)
     graph = known.make(**whole)
     _check_elements(graph)
-    told = ", ".join(f"{each} {value}" for each, value in whole.items())
-    return replace(graph, about=(f"{known.meaning}; {told}", *graph.about))
+    sized = ", ".join(f"{each} {value}" for each, value in whole.items())
+    return replace(graph, about=(f"{known.meaning}; {sized}", *graph.about))
 
 
 def _mistake(known: NamedGraph, size: str, value: object) -> str | None:

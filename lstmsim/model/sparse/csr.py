@@ -267,7 +267,7 @@ def _check_range(name: str, numbers: Ints, end: int) -> None:
         raise _wrong(name, f"must be 0 to {end - 1}, got {numbers[np.argmax(outside)]}")
 
 
-#: Zero fraction above which a layer takes the sparse path, unless told otherwise: our choice.
+#: Zero fraction above which a layer takes the sparse path, unless a user says otherwise: our choice.
 THRESHOLD = 0.5
 
 
