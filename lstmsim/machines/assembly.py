@@ -27,15 +27,12 @@ MAX_REMEMBERED = 2**27
 class OperationClasses:
     """The classes into which a machine puts the operations of cells; operations of one class take the same.
 
-    machine: kind of the machine.
-    of: operation -> its class.
-
     >>> OperationClasses.grouped("my-npu", {"slow": "divide", "fast": "add subtract"}).of_operation("add")
     'fast'
     """
 
-    machine: str
-    of: Mapping[str, str] = field(hash=False)
+    machine: str  # kind of the machine
+    of: Mapping[str, str] = field(hash=False)  # operation -> its class
 
     @classmethod
     def grouped(cls, machine: str, groups: Mapping[str, str]) -> OperationClasses:
@@ -68,32 +65,25 @@ _RHYTHM = "fewer steps show the same rhythm"
 class PerStep:
     """Bounds on the operations of one step of a job.
 
-    most: operations of one step, on any core that may run the job.
-    held: operations of one step in a program, which holds all ways in which the job can run.
-    packed: how many of its operations take the room of one that is held as an object.
-
     >>> PerStep(37, 37).held
     37
     """
 
-    most: int
-    held: int
-    packed: int = 1
+    most: int  # operations of one step, on any core that may run the job
+    held: int  # operations of one step in a program, which holds all ways in which the job can run
+    packed: int = 1  # how many of its operations take the room of one that is held as an object
 
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
     """Why jobs are too many operations to simulate.
 
-    what: what is too large: `step`, `job` or `all`.
-    sentence: how large it is, and how large it may be.
-
     >>> TooLarge("step", "one step of 'm' takes ...").what
     'step'
     """
 
-    what: str
-    sentence: str
+    what: str  # what is too large: `step`, `job` or `all`
+    sentence: str  # how large it is, and how large it may be
 
 
 def way_out(wrong: TooLarge | None, batch: int, bound: Callable[[int], PerStep]) -> TooLarge | None:
@@ -206,18 +196,12 @@ class Footprint:
 
 @record
 class Parts(Generic[C]):
-    """The functions with which a target makes the parts of a Program.
+    """The functions with which a target makes the parts of a Program."""
 
-    per_step: bounds on the operations of one step, as `lstmsim.machines.target.Target.per_step`.
-    phases: phases of a job on a core.
-    buffers: buffers of a core.
-    core: core of a program, from the number of its kind and its description.
-    """
-
-    per_step: Bound[C]
-    phases: Callable[[Job, C], Phases]
-    buffers: Callable[[C], tuple[Buffer, ...]]
-    core: Callable[[int, C], Core]
+    per_step: Bound[C]  # bounds on the operations of one step, as `lstmsim.machines.target.Target.per_step`
+    phases: Callable[[Job, C], Phases]  # phases of a job on a core
+    buffers: Callable[[C], tuple[Buffer, ...]]  # buffers of a core
+    core: Callable[[int, C], Core]  # core of a program, from the number of its kind and its description
 
 
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
@@ -244,16 +228,11 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
 
 @record
 class Kinds(Generic[C]):
-    """The cores of a chip, and which of them are alike: what one of a thousand equal cores can do is asked once.
+    """The cores of a chip, and which of them are alike: what one of a thousand equal cores can do is asked once."""
 
-    cores: in their order.
-    each: the different cores, in the order of their first.
-    of: for each core its kind, its place in `each`.
-    """
-
-    cores: tuple[C, ...]
-    each: tuple[C, ...]
-    of: tuple[int, ...]
+    cores: tuple[C, ...]  # in their order
+    each: tuple[C, ...]  # the different cores, in the order of their first
+    of: tuple[int, ...]  # for each core its kind, its place in `each`
 
     def allowed(self, job: Job) -> list[tuple[int, C]]:
         """The kinds that the job may use, with their cores, in the order in which the job names them."""

@@ -12,20 +12,13 @@ from lstmsim.model.scenario import Chip, Job
 
 @dataclass(frozen=True)
 class Change:
-    """A changed chip, or changed jobs.
+    """A changed chip, or changed jobs."""
 
-    name: the change in words.
-    detail: what was before, and what is after.
-    chip: the chip with the change; None if it cannot be built.
-    jobs: the jobs with the change.
-    refused: why the chip cannot be built; else empty.
-    """
-
-    name: str
-    detail: str
-    chip: Chip | None
-    jobs: tuple[Job, ...]
-    refused: str = ""
+    name: str  # the change in words
+    detail: str  # what was before, and what is after
+    chip: Chip | None  # the chip with the change; None if it cannot be built
+    jobs: tuple[Job, ...]  # the jobs with the change
+    refused: str = ""  # why the chip cannot be built; else empty
 
 
 def halved(latency: object) -> dict[str, int]:

@@ -35,24 +35,15 @@ ENERGY_CLASSES = {
 
 @dataclass(frozen=True)
 class Demand:
-    """A demand for memory.
+    """A demand for memory."""
 
-    name: what the memories hold.
-    bits: bits of all memories together, with padding.
-    read_bits: bits that are read in a cycle from all memories together, in one access of each.
-    memories: how many equal memories with addresses of their own.
-    writes: accesses in a cycle that write, beside those that read.
-    reads: accesses in a cycle that read, each with an address of its own.
-    instant: whether a word is read in the cycle of its address, which block memory cannot do.
-    """
-
-    name: str
-    bits: int
-    read_bits: int
-    memories: int = 1
-    writes: int = 0
-    reads: int = 1
-    instant: bool = False
+    name: str  # what the memories hold
+    bits: int  # bits of all memories together, with padding
+    read_bits: int  # bits that are read in a cycle from all memories together, in one access of each
+    memories: int = 1  # how many equal memories with addresses of their own
+    writes: int = 0  # accesses in a cycle that write, beside those that read
+    reads: int = 1  # accesses in a cycle that read, each with an address of its own
+    instant: bool = False  # whether a word is read in the cycle of its address, which block memory cannot do
 
     @property
     def width(self) -> int:
@@ -71,50 +62,34 @@ class Demand:
 
 @dataclass(frozen=True)
 class TailLanes:
-    """The multipliers behind a core's array.
+    """The multipliers behind a core's array."""
 
-    lanes: how many units or elements enter in a cycle.
-    each: multipliers of every lane.
-    once: multipliers that the core has once.
-    """
-
-    lanes: int
-    each: Counter[Multiplier]
-    once: Counter[Multiplier]
+    lanes: int  # how many units or elements enter in a cycle
+    each: Counter[Multiplier]  # multipliers of every lane
+    once: Counter[Multiplier]  # multipliers that the core has once
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a core, without its multipliers.
+    """A part of a core, without its multipliers."""
 
-    name: what it is.
-    adders: bits of its adders.
-    gates: functions of four inputs beside its adders.
-    registers: bits of its registers, those in memories left out.
-    memories: its memories.
-    """
-
-    name: str
-    adders: int = 0
-    gates: int = 0
-    registers: int = 0
-    memories: tuple[Demand, ...] = ()
+    name: str  # what it is
+    adders: int = 0  # bits of its adders
+    gates: int = 0  # functions of four inputs beside its adders
+    registers: int = 0  # bits of its registers, those in memories left out
+    memories: tuple[Demand, ...] = ()  # its memories
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What the jobs of a chip need beside its models.
+    """What the jobs of a chip need beside its models."""
 
-    steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
-    frames: frames that lie in memories of the chip, by the name of the model; those left out are the host's.
-    jobs: how many jobs the chip is made for.
-    kinds: how many of them differ in model or steps.
-    """
-
+    # the most time steps of a job, by the name of its model; 1 for those that are left out
     steps: Mapping[str, int] = field(default_factory=dict)
+    # frames that lie in memories of the chip, by the name of the model; those left out are the host's
     frames: Mapping[str, int] = field(default_factory=dict)
-    jobs: int = 1
-    kinds: int = 1
+    jobs: int = 1  # how many jobs the chip is made for
+    kinds: int = 1  # how many of them differ in model or steps
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Stored:

@@ -33,15 +33,12 @@ if TYPE_CHECKING:
 class Fidelity:
     """The evidence for the cycles of a kind of machine. Each entry is a sentence without a full stop.
 
-    exact: what the simulation agrees with, and how closely.
-    assumed: what no source says.
-
     >>> Fidelity(("the contract, cycle by cycle",), ("latencies",)).text
     'exact: the contract, cycle by cycle. Assumed: latencies.'
     """
 
-    exact: tuple[str, ...]
-    assumed: tuple[str, ...]
+    exact: tuple[str, ...]  # what the simulation agrees with, and how closely
+    assumed: tuple[str, ...]  # what no source says
 
     @property
     def text(self) -> str:
@@ -62,17 +59,13 @@ Path = tuple[str | int, ...]
 class Fault:
     """A mistake in an entry whose keys are right one by one.
 
-    keys: paths below the entry of the keys that may be wrong; the first one names the place.
-    sentence: what is wrong, without the place.
-    known: names that could stand there, if a name is wrong; else empty.
-
     >>> Fault.at("latency.add", "must be at least 1, got 0").keys
     (('latency', 'add'),)
     """
 
-    keys: tuple[Path, ...]
-    sentence: str
-    known: Sequence[str] = ()
+    keys: tuple[Path, ...]  # paths below the entry of the keys that may be wrong; the first one names the place
+    sentence: str  # what is wrong, without the place
+    known: Sequence[str] = ()  # names that could stand there, if a name is wrong; else empty
 
     @classmethod
     def at(cls, key: str, sentence: str, *others: str) -> Fault:
@@ -96,24 +89,18 @@ def check_description(chip: Any) -> None:
 
 
 class Entries:
-    """The description of a machine in files. The defaults fit a machine with independent numbers and plain jobs.
+    """The description of a machine in files. The defaults fit a machine with independent numbers and plain jobs."""
 
-    kind: the machine's word in the file of a chip.
-    title: its name for people.
-    chip, core: classes of the frozen descriptions.
-    together: keys of a core that are judged together; if one of them is wrong, nothing is said about the others.
-    batches: whether the inferences of a batch run together; else each inference is a job of its own in comparisons.
-    threads: whether a job may say on how many cores its threads run.
-    splits: how a job may run on several cores at once, keys of `lstmsim.model.scenario.SPLITS`.
-    """
-
-    kind: ClassVar[str]
-    title: ClassVar[str]
-    chip: ClassVar[type]
+    kind: ClassVar[str]  # the machine's word in the file of a chip
+    title: ClassVar[str]  # its name for people
+    chip: ClassVar[type]  # chip, core: classes of the frozen descriptions
     core: ClassVar[type]
+    # keys of a core that are judged together; if one of them is wrong, nothing is said about the others
     together: ClassVar[frozenset[str]] = frozenset()
+    # whether the inferences of a batch run together; else each inference is a job of its own in comparisons
     batches: ClassVar[bool] = False
-    threads: ClassVar[bool] = False
+    threads: ClassVar[bool] = False  # whether a job may say on how many cores its threads run
+    # how a job may run on several cores at once, keys of `lstmsim.model.scenario.SPLITS`
     splits: ClassVar[tuple[str, ...]] = ()
 
     def core_of(self, entry: Mapping[str, Any]) -> Any | Fault:
@@ -233,15 +220,13 @@ class StructuralModel(Protocol):
 class Target(Entries, ABC):
     """One kind of machine.
 
-    fidelity: what its cycles agree with exactly, and what is assumed.
-    counts: the names in `chip_counts`, each a column of sweeps.
-    other_numbers: a sentence without a full stop on how its numbers are, if it does not compute in the fixed point of
-        scenarios; empty: it does.
     kind, title, chip, core and the other class variables: as in `lstmsim.machines.target.Entries`.
     """
 
-    fidelity: ClassVar[Fidelity]
-    counts: ClassVar[tuple[str, ...]] = ()
+    fidelity: ClassVar[Fidelity]  # what its cycles agree with exactly, and what is assumed
+    counts: ClassVar[tuple[str, ...]] = ()  # the names in `chip_counts`, each a column of sweeps
+    # a sentence without a full stop on how its numbers are, if it does not compute in the fixed point of scenarios;
+    # empty: it does
     other_numbers: ClassVar[str] = ""
 
     @abstractmethod

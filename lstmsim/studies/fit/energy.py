@@ -23,26 +23,17 @@ from lstmsim.studies.fit.needs import hardware_of
 
 @dataclass(frozen=True)
 class Operations:
-    """Counts of one job, over all inferences of its batch. Padding is not counted.
+    """Counts of one job, over all inferences of its batch. Padding is not counted."""
 
-    steps: time steps of each inference.
-    macs: multiply-accumulates, each of which reads a weight.
-    weight_sharing: inferences that share each such read.
-    vector_reads, vector_writes: elements of vectors.
-    sums: sums that leave the array.
-    state_reads, state_writes: elements of states beside h.
-    tail: element-wise operations by their class (`Hardware.energies`).
-    """
-
-    steps: int
-    macs: int
-    weight_sharing: int
-    vector_reads: int
+    steps: int  # time steps of each inference
+    macs: int  # multiply-accumulates, each of which reads a weight
+    weight_sharing: int  # inferences that share each such read
+    vector_reads: int  # vector_reads, vector_writes: elements of vectors
     vector_writes: int
-    sums: int
-    state_reads: int
+    sums: int  # sums that leave the array
+    state_reads: int  # state_reads, state_writes: elements of states beside h
     state_writes: int
-    tail: Mapping[str, int] = field(hash=False)
+    tail: Mapping[str, int] = field(hash=False)  # element-wise operations by their class (`Hardware.energies`)
 
 
 def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: int = 1) -> Operations:
@@ -115,20 +106,14 @@ class EnergyTable:
 
     Widths that the table does not have are read off the straight line through its two ends, both axes logarithmic: an
     assumption, because the table has no others. A memory takes the entry of the next larger one.
-
-    name: of the table.
-    add_pj, multiply_pj: by width in bits.
-    access_pj: of an access to a memory, by the memory's bytes.
-    access_bits: bits of such an access.
-    source: where the energies are from.
     """
 
-    name: str
-    add_pj: Mapping[int, float] = field(hash=False)
+    name: str  # of the table
+    add_pj: Mapping[int, float] = field(hash=False)  # add_pj, multiply_pj: by width in bits
     multiply_pj: Mapping[int, float] = field(hash=False)
-    access_pj: Mapping[int, float] = field(hash=False)
-    access_bits: int = 64
-    source: str = ""
+    access_pj: Mapping[int, float] = field(hash=False)  # of an access to a memory, by the memory's bytes
+    access_bits: int = 64  # bits of such an access
+    source: str = ""  # where the energies are from
 
     def add(self, bits: int) -> float:
         """Give the pJ of an addition."""

@@ -34,15 +34,6 @@ _MOST_DECIMALS = 9
 class Resource:
     """One kind of resource.
 
-    name: of the kind.
-    need: how many the chip takes; None: unknown, or memories of several kinds share the work.
-    available: how many the device has; None: unknown.
-    share: need / available; above 1 the need is that many times too large. None: unknown.
-    how: how the need came about, or what is missing.
-    band: 0 for a count, 0.5 for an estimate of +-50 %.
-    missing: what is missing in a few words, where that keeps the verdict open.
-    at_least: whether a part of the need is unknown, so that only "too much" can be told.
-
     >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
     ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
     >>> over = Resource("DSP", 5761, 5760, 5761 / 5760, "")
@@ -50,14 +41,15 @@ class Resource:
     ('DSP 1 block too many', '100.02 %')
     """
 
-    name: str
-    need: int | None
-    available: int | None
+    name: str  # of the kind
+    need: int | None  # how many the chip takes; None: unknown, or memories of several kinds share the work
+    available: int | None  # how many the device has; None: unknown
+    # need / available; above 1 the need is that many times too large. None: unknown
     share: float | None
-    how: str
-    band: float = 0.0
-    missing: str = ""
-    at_least: bool = False
+    how: str  # how the need came about, or what is missing
+    band: float = 0.0  # 0 for a count, 0.5 for an estimate of +-50 %
+    missing: str = ""  # what is missing in a few words, where that keeps the verdict open
+    at_least: bool = False  # whether a part of the need is unknown, so that only "too much" can be told
 
     @property
     def fits(self) -> bool | None:
@@ -108,22 +100,14 @@ Bound = Literal["capacity", "bandwidth", "ports"]
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Blocks of one kind that the chip's memories would take if all were made of that kind.
+    """Blocks of one kind that the chip's memories would take if all were made of that kind."""
 
-    kind: its name.
-    capacity: blocks for what the memories hold.
-    bandwidth: blocks for what is read in a cycle.
-    ports: blocks for separate accesses.
-    total: blocks for all three together: the largest of them for each memory.
-    available: how many blocks the device has; None: unknown.
-    """
-
-    kind: str
-    capacity: int
-    bandwidth: int
-    ports: int
-    total: int
-    available: int | None
+    kind: str  # its name
+    capacity: int  # blocks for what the memories hold
+    bandwidth: int  # blocks for what is read in a cycle
+    ports: int  # blocks for separate accesses
+    total: int  # blocks for all three together: the largest of them for each memory
+    available: int | None  # how many blocks the device has; None: unknown
 
     @property
     def bound(self) -> Bound:
@@ -381,12 +365,9 @@ def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Res
 
 
 class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
-    """A fit for each device, as a tuple.
+    """A fit for each device, as a tuple."""
 
-    energy: of each distinct job, where energy was asked for.
-    """
-
-    energy: tuple[Energy, ...]
+    energy: tuple[Energy, ...]  # of each distinct job, where energy was asked for
 
     def __new__(cls, fits: Iterable[Fit], energy: Iterable[Energy] = ()) -> Fits:
         made = super().__new__(cls, fits)
@@ -398,17 +379,13 @@ class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
 class Summary:
     """The devices by verdict, each with its words (`Fit.verdict`).
 
-    chip: its name.
-    fits, does_not_fit, cannot_tell: pairs of a device's name and the reason.
-
     >>> print(Summary("c", (("big", "DSP 40 % used"),), (("small", "DSP 2.00 times over"),), ()).text)
     SUMMARY of c
-    fits: big (DSP 40 % used)
     does not fit: small (DSP 2.00 times over)
     """
 
-    chip: str
-    fits: tuple[tuple[str, str], ...]
+    chip: str  # its name
+    fits: tuple[tuple[str, str], ...]  # big (DSP 40 % used)
     does_not_fit: tuple[tuple[str, str], ...]
     cannot_tell: tuple[tuple[str, str], ...]
 
