@@ -9,7 +9,7 @@ from lstmsim.machines.column import generated
 from lstmsim.report.document import Document
 from lstmsim.report.renderings import text as text_of
 from lstmsim.studies.rtl.report import synthesis_data, synthesis_sections
-from lstmsim.studies.rtl.synthesis import FAMILIES, REST, PartCells, Synthesis, beside
+from lstmsim.studies.rtl.synthesis import FAMILIES, REST, PartCells, Synthesis, estimated
 from lstmsim.studies.shared.loading import load_scenario
 
 _LATENCY = {"read": 0, "convert": 0, "activation": 1}
@@ -35,7 +35,7 @@ def synthesis() -> Synthesis:
 
 def test_each_resource_and_each_part_stands_beside_what_fit_says() -> None:
     loaded = load_scenario(scenario(), ())
-    rows = {each.resource: each for each in beside(loaded, synthesis())}
+    rows = {each.resource: each for each in estimated(loaded, synthesis())}
     # 16 of the array and 17 of the lane: four adapters of two blocks, nine operations.
     assert (rows["multipliers"].fit, rows["multipliers"].yosys, rows["multipliers"].error) == (33, 33, 0.0)
     assert (rows["memories"].fit, rows["memories"].yosys) == (5, 5)

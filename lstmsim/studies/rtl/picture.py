@@ -44,15 +44,8 @@ def plot(
     *,
     title: str = "",
 ) -> Picture:
-    """Draw panels one above the other over the same time.
-
-    panels: the name of each, and its rows, the first row at the top.
-    jobs: names of the jobs.
-    cycles: the end of time.
-    frequency_mhz: the clock.
-    differs: the first cycle in which the panels differ, which is marked; None: none.
-    path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
-    title: of the picture.
+    """Draw panels (a name, and rows from the top) one above the other over the same time, and mark the cycle `differs`
+    from which on they are different.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:

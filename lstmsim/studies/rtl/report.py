@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.report.document import Column, Document, Piece, Section, grid
 from lstmsim.report.results import Forms, picked
 from lstmsim.studies.rtl.result import GROUPS, Compared, Difference
-from lstmsim.studies.rtl.synthesis import RESOURCES, beside, fitted
+from lstmsim.studies.rtl.synthesis import RESOURCES, estimated, fitted
 
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event
@@ -118,7 +118,7 @@ def synthesis_sections(scenario: Scenario, synthesis: Synthesis) -> list[Piece]:
     """What Yosys counted: the whole compared with `lstmsim fit`, then each part."""
     rows = [
         (each.resource, each.unit, each.fit, each.yosys, None if each.error is None else f"{100 * each.error:+.0f} %")
-        for each in beside(scenario, synthesis)
+        for each in estimated(scenario, synthesis)
     ]
     family = synthesis.family
     columns: list[str | Column] = ["<", "<unit", f"fit ({family.device})", family.name]
@@ -151,7 +151,7 @@ def synthesis_data(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
     parts = _parts(scenario, synthesis).items()
     return {
         **picked(synthesis, "family=family.name device=family.device version notes=family.notes"),
-        "resources": {each.resource: picked(each, "unit fit yosys error") for each in beside(scenario, synthesis)},
+        "resources": {each.resource: picked(each, "unit fit yosys error") for each in estimated(scenario, synthesis)},
         "parts": [
             {"part": name, **{key: {"fit": fit, "yosys": count} for key, (fit, count) in counts.items()}}
             for name, counts in parts

@@ -46,14 +46,14 @@ def simulator_of(name: str) -> Simulator:
 
     if name not in SIMULATORS:
         raise InputError(Mistake("--simulator", must_be(name, tuple(SIMULATORS))))
-    place = f"--simulator {name}"
-    missing(place, SIMULATORS[name])
+    option = f"--simulator {name}"
+    missing(option, SIMULATORS[name])
     if name == "icarus":
         return Simulator(name, run_program(["iverilog", "-V"]).output.split("\n", 1)[0].removesuffix(" ()"))
     version = run_program(["verilator", "--version"]).output.strip()
     numbers = re.search(r"(\d+)\.(\d+)", version)
     if numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST_VERILATOR:
-        raise InputError(Mistake(place, f"must be Verilator 5.002 or newer, got {version}"))
+        raise InputError(Mistake(option, f"must be Verilator 5.002 or newer, got {version}"))
     return Simulator(name, version)
 
 
@@ -71,13 +71,13 @@ def simulate_rtl(
     events = os.path.join(folder, "events.txt")
     arguments = [f"+limit={limit}", *([] if waves is None else [f"+vcd={os.path.abspath(waves)}"])]
     with scratch_folder("rtl") as built:
+        compiling, running = _commands(simulator.name, built, sources, testbench, defines, waves is not None)
         start = time.perf_counter()
-        compiling = _icarus if simulator.name == "icarus" else _verilator
-        compiled = compiling(folder, built, sources, testbench, defines, waves is not None, seconds)
+        run_program(compiling, folder, seconds)
         middle = time.perf_counter()
         if os.path.lexists(events):
             os.unlink(events)
-        ran = run_program([*compiled, *arguments], folder, seconds)
+        ran = run_program([*running, *arguments], folder, seconds)
         end = time.perf_counter()
     if not os.path.isfile(events):
         raise LstmsimError(f"{testbench} has written no events.txt; it said: {_said(ran) or 'nothing'}")
@@ -89,38 +89,20 @@ def _said(ran: Ran) -> str:
     return (ran.output + ran.errors).strip()
 
 
-def _icarus(
-    folder: str,
-    built: str,
-    sources: Sequence[str],
-    testbench: str,
-    defines: Sequence[str],
-    traced: bool,
-    seconds: float,
-) -> list[str]:
-    """Compile; give what runs it."""
-    target = os.path.join(built, "simulation.vvp")
-    flags = ["-g2005", "-Irtl", "-Isim", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
-    run_program(["iverilog", *flags, *sources], folder, seconds)
-    return ["vvp", "-n", target]
-
-
-def _verilator(
-    folder: str,
-    built: str,
-    sources: Sequence[str],
-    testbench: str,
-    defines: Sequence[str],
-    traced: bool,
-    seconds: float,
-) -> list[str]:
-    """Compile; give what runs it.
+def _commands(
+    simulator: str, built: str, sources: Sequence[str], testbench: str, defines: Sequence[str], traced: bool
+) -> tuple[list[str], list[str]]:
+    """What compiles, and what runs it.
 
     Verilator knows no x: what was never written gets random values, so that nobody can rely on zeros.
     """
+    if simulator == "icarus":
+        target = os.path.join(built, "simulation.vvp")
+        flags = ["-g2005", "-Irtl", "-Isim", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
+        return ["iverilog", *flags, *sources], ["vvp", "-n", target]
     flags = ["--binary", "--timing", "-Irtl", "-Isim", "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
     flags += ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-assign", "unique", "--x-initial", "unique"]
     flags += ["-CFLAGS", "-O1", "--build-jobs", str(min(2, os.cpu_count() or 1))]
     flags += [*(["--trace"] if traced else []), *(f"+define+{each}" for each in defines)]
-    run_program(["verilator", *flags, *sources], folder, seconds)
-    return [os.path.join(built, "simulation"), "+verilator+rand+reset+2", "+verilator+seed+1"]
+    run = [os.path.join(built, "simulation"), "+verilator+rand+reset+2", "+verilator+seed+1"]
+    return ["verilator", *flags, *sources], run

@@ -49,7 +49,7 @@ class Family:
 
     name: str  # what `--synth` takes
     command: str  # the synthesis command of Yosys, without the top module
-    device: str  # name of the device table whose numbers stand beside those of Yosys
+    device: str  # name of the device table whose numbers are compared with those of Yosys
     # for each of `RESOURCES` how much of it a cell takes, by the cell's type; other cells take nothing
     weights: Mapping[str, Mapping[str, Fraction]]
     units: Mapping[str, str]  # for each of `RESOURCES` what is counted
@@ -244,8 +244,8 @@ def _part(name: str, parts: Mapping[str, str]) -> str:
 
 
 @record
-class Beside:
-    """A resource, counted and estimated."""
+class Estimated:
+    """A resource, counted by Yosys and estimated by `lstmsim fit`."""
 
     resource: str  # one of `RESOURCES`
     unit: str  # what is counted
@@ -258,25 +258,17 @@ class Beside:
         return None if self.fit is None or not self.yosys else self.fit / self.yosys - 1
 
 
-def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
-    """Put the numbers of `lstmsim fit` on the family's device beside those of Yosys.
-
-    scenario: the chip, its models and widths.
-    synthesis: of the same.
-    """
+def estimated(scenario: Scenario, synthesis: Synthesis) -> tuple[Estimated, ...]:
+    """Compare the numbers of `lstmsim fit` on the family's device with those of Yosys."""
     own, counts = fitted(scenario, synthesis.family), synthesis.counts
     sums = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic", "registers")}
     needs = {"multipliers": own.multipliers.need, **(sums if own.parts else {})}
     units = synthesis.family.units
-    return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
+    return tuple(Estimated(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
 
 
 def fitted(scenario: Scenario, family: Family) -> Fit:
-    """Give what the chip takes by `lstmsim fit`, with the frames of all jobs in its memories.
-
-    scenario: the chip, its models and jobs.
-    family: gives the device.
-    """
+    """Give what the chip takes of a family's device by `lstmsim fit`, with the frames of all jobs in its memories."""
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
     frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
     kinds = len({(job.model, job.steps) for job in scenario.jobs})

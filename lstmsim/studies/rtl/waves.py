@@ -1,4 +1,4 @@
-"""One wave file with both: all signals of the RTL, and beside them what the simulator says, as a scope of its own."""
+"""One wave file with both: all signals of the RTL, and with them what the simulator says, as a scope of its own."""
 
 from __future__ import annotations
 

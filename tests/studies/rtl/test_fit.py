@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lstmsim
-from lstmsim.studies.rtl.synthesis import FAMILIES, RESOURCES, REST, PartCells, Synthesis, beside, fitted
+from lstmsim.studies.rtl.synthesis import FAMILIES, RESOURCES, REST, PartCells, Synthesis, estimated, fitted
 from lstmsim.studies.shared.loading import load_scenario
 from tests.studies.rtl.counted import DESIGNS, Counted
 
@@ -32,7 +32,7 @@ def scenario(counted: Counted) -> lstmsim.Scenario:
 def test_multipliers_are_exact_and_all_else_is_within_25_percent(counted: Counted) -> None:
     cells = dict(zip(_CELLS, counted.counts, strict=True))
     synthesis = Synthesis(FAMILIES["ecp5"], "Yosys 0.23", (PartCells(REST, cells),))
-    errors = {each.resource: each.error for each in beside(load_scenario(scenario(counted), ()), synthesis)}
+    errors = {each.resource: each.error for each in estimated(load_scenario(scenario(counted), ()), synthesis)}
     assert errors["multipliers"] == 0
     for name in RESOURCES[1:]:
         assert errors[name] is not None
