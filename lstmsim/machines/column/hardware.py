@@ -36,12 +36,10 @@ class Sizes:
 
     @cached_property
     def layers(self) -> Sequence[Layer]:
-        """The layers of all models."""
         return layers_of(self.models)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """The kinds of cells, each once."""
         return tuple(dict.fromkeys(layer.cell for layer in self.layers))
 
     @cached_property

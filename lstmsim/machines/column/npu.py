@@ -353,7 +353,6 @@ class Exchange:
         return min(self.width, tail_width)
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers, as (key, sentence) pairs."""
         return mistakes_of(self)
 
 

@@ -119,7 +119,6 @@ class Group(NamedTuple):
     length: int = 1  # how many groups
 
     def plain(self) -> Group:
-        """The same groups without waits."""
         return Group(self.columns, (), False, self.first, self.length)
 
 
@@ -283,7 +282,6 @@ class Turns:
 
     @property
     def layer(self) -> Layer:
-        """The layer of the pass."""
         return self.shapes[0].layer
 
     def tails(self, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:

@@ -34,7 +34,6 @@ class _Made(NamedTuple):
 
     @property
     def operations(self) -> int:
-        """Number of operations in the bodies."""
         return sum(phase.body.size for phase in self.once)
 
 

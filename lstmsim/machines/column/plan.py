@@ -212,7 +212,6 @@ class Plan:
 
     @cached_property
     def kinds(self) -> dict[ColumnCore, int]:
-        """Numbers of the kinds of cores."""
         return {core: kind for kind, core in enumerate(dict.fromkeys(self.chip.cores))}
 
     def demand(self, job: Job) -> _Demand:

@@ -102,7 +102,6 @@ class StageShape:
 
     @cached_property
     def stage(self) -> Stage:
-        """The stage of the cell."""
         return self.layer.cell.stages[self.number]
 
     @cached_property
@@ -112,7 +111,6 @@ class StageShape:
 
     @cached_property
     def units_per_block(self) -> int:
-        """Number of units in a full row block."""
         return self.core.units_per_block(self.stage)
 
     @cached_property

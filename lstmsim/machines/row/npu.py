@@ -65,7 +65,6 @@ class RowLatency:
     output: Annotated[int, _cycles("the loader until a result can be read outside", low=0)] = 6
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """Latencies that no pipeline can have, as (key, sentence) pairs."""
         return mistakes_of(self)
 
 
@@ -146,7 +145,6 @@ class RowCore:
 
     @property
     def npe(self) -> int:
-        """Multipliers."""
         return self.ep * self.vp
 
     @property

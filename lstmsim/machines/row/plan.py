@@ -232,7 +232,6 @@ class _Pass:
 
     @property
     def beginning(self) -> tuple[Item, ...]:
-        """The items that load vectors before the first step."""
         return (*self.constants, *(() if self.load is None else (self.load,)))
 
 

@@ -64,7 +64,6 @@ class _Writers:
         return _Writers(replace(self.last, gap=self.last.gap + slots), first)
 
     def and_then(self, each: _Earlier) -> _Writers:
-        """The writers with one more, which is the last now."""
         return _Writers(each, {_kind(each.block): each} | dict(self.first))
 
 

@@ -55,7 +55,6 @@ class PeArray:
 
     @property
     def leaves(self) -> int:
-        """Number of leaves of each tree."""
         return self.ep if self.tree_inputs is None else self.tree_inputs
 
     @property
@@ -65,7 +64,6 @@ class PeArray:
 
     @property
     def trees(self) -> int:
-        """Number of trees that the rows need."""
         return -(-self.vp // self.rows_per_tree)
 
     @cached_property
@@ -121,7 +119,6 @@ class PeArray:
         return _summed(values.reshape(self.trees, self.rows_per_tree, -1))
 
     def accumulate(self, held: Array, sums: Array, add: Callable[[Array, Array], Array]) -> None:
-        """Add the sums of the rows to the running sums."""
         held[:, self.places] = add(held[:, self.places], sums)
 
     def rows(self, held: Array) -> Array:
@@ -230,11 +227,9 @@ class Member:
 
     @property
     def who(self) -> str:
-        """The member in words."""
         return f"job {self.job.name}" + (f" member {self.member}" if self.cut.split else "")
 
     def arithmetic(self, place: Place) -> Arithmetic:
-        """Give the arithmetic of the place's pass."""
         return self.numbers.arithmetic[place.layer][place.direction]
 
     def shape(self, place: Place) -> StageShape:

@@ -119,7 +119,6 @@ class StageRow:
 
     @property
     def tiles(self) -> int:
-        """Tiles of a step."""
         return self.blocks * sum(each.groups for each in self.reads)
 
     def turns(self, tail_width: int) -> int:
@@ -128,7 +127,6 @@ class StageRow:
 
     @property
     def unit_count(self) -> int:
-        """Units of all row blocks."""
         return (self.blocks - 1) * self.units + self.last_units
 
 
@@ -185,7 +183,6 @@ class Program:
 
     @property
     def segments(self) -> tuple[SegmentRow, ...]:
-        """The segments of all rows."""
         return tuple(each for row in self.stages for each in row.segments)
 
 
@@ -225,7 +222,6 @@ class CorePlan:
 
     @cached_property
     def tree_levels(self) -> int:
-        """Levels of an adder tree."""
         return (self.core.ep - 1).bit_length()
 
 

@@ -45,7 +45,6 @@ class Region:
 
     @property
     def end(self) -> int:
-        """Address behind the last element."""
         return self.base + self.width * self.steps
 
 
@@ -108,7 +107,6 @@ class _Pass:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The cycles of its lanes."""
         return Schedule(self.layer.cell, self.core.latency, self.core.tail_width)
 
     @property

@@ -121,7 +121,7 @@ class Graph:
             return self.outside(name, cycle, number)
         if any(each.name == name for each in schedule.cell.sums):
             return Signal(f"s_{safe(name)}", self.lanes.bits(name))
-        return self._node(schedule.node(name), cycle, number)
+        return self._node(schedule.cell.node(name), cycle, number)
 
     def _read_cycle(self, name: str, number: int) -> int:
         schedule = self.lanes.schedule
@@ -280,7 +280,6 @@ class CoreLanes:
 
     @property
     def cell_bits(self) -> int:
-        """Bits of the number of a cell of a table."""
         return bits_of(self.precision.activation_entries)
 
     @cached_property
@@ -291,7 +290,6 @@ class CoreLanes:
 
     @property
     def part_bits(self) -> int:
-        """Bits of the number of the part of a table's word."""
         return int(self.word_bits > 32)
 
     @property
@@ -302,7 +300,6 @@ class CoreLanes:
 
     @property
     def lane_bits(self) -> int:
-        """Bits of the number of a lane."""
         return bits_of(self.plan.core.tail_width)
 
 

@@ -24,7 +24,6 @@ class Port:
 
     @property
     def line(self) -> str:
-        """Its declaration."""
         return f"  {'output' if self.output else 'input'} wire {self.range and self.range + ' '}{self.name};"
 
 

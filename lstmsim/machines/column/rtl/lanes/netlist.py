@@ -69,7 +69,6 @@ class Netlist:
         return name
 
     def note(self, text: str) -> None:
-        """Write a comment."""
         self.lines.append(f"  // {text}")
 
     def wire(self, name: str, bits: int, expression: str) -> Signal:
@@ -124,7 +123,6 @@ class Pipeline:
         self.net, self.name, self.cycle, self._places = net, name, cycle, list(places)
 
     def wire(self, name: str, bits: int, expression: str) -> Signal:
-        """Declare a wire of the node."""
         return self.net.wire(f"{self.name}_{name}", bits, expression)
 
     def choose(self, name: str, bits: int, values: Sequence[str]) -> Signal:

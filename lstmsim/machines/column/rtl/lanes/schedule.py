@@ -76,7 +76,6 @@ class Schedule:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments of the cell in order."""
         return segments(self.cell)
 
     @cached_property
@@ -96,12 +95,7 @@ class Schedule:
 
     @staticmethod
     def nodes(segment: Segment) -> tuple[Node, ...]:
-        """All nodes of a segment."""
         return (*segment.nodes, *segment.reductions, *segment.scalars)
-
-    def node(self, name: str) -> Node:
-        """The node of a name."""
-        return self.cell.node(name)
 
     def cycles(self, node: Node) -> int:
         """Latency of a node; of a reduction, from the last turn on."""
