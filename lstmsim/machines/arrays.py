@@ -71,7 +71,7 @@ def array_figures(
 ) -> tuple[CoreFigures, ...]:
     """Give cores with an array as the accounts see them; equal cores are one object.
 
-    shown: the fields of a core that a report shows beside its array, where they are not 0.
+    shown: the fields of a core that a report shows next to its array, where they are not 0.
     stalls: stall reasons that other machines do not have.
     words: of the machine.
     """

@@ -46,7 +46,7 @@ def one_more_core(chip: Any, jobs: Sequence[Job]) -> list[Change]:
 
 
 def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], untold: Collection[str] = ()) -> str:
-    """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are told.
+    """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are given.
 
     pairs: each core, and its fields that change.
     untold: fields that the name of the change tells already.

@@ -41,7 +41,7 @@ class Demand:
     bits: int  # bits of all memories together, with padding
     read_bits: int  # bits that are read in a cycle from all memories together, in one access of each
     memories: int = 1  # how many equal memories with addresses of their own
-    writes: int = 0  # accesses in a cycle that write, beside those that read
+    writes: int = 0  # accesses in a cycle that write, in addition to those that read
     reads: int = 1  # accesses in a cycle that read, each with an address of its own
     instant: bool = False  # whether a word is read in the cycle of its address, which block memory cannot do
 
@@ -62,7 +62,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class TailLanes:
-    """The multipliers behind a core's array."""
+    """The multipliers after a core's array."""
 
     lanes: int  # how many units or elements enter in a cycle
     each: Counter[Multiplier]  # multipliers of every lane
@@ -75,14 +75,14 @@ class Part:
 
     name: str  # what it is
     adders: int = 0  # bits of its adders
-    gates: int = 0  # functions of four inputs beside its adders
+    gates: int = 0  # functions of four inputs without its adders
     registers: int = 0  # bits of its registers, those in memories left out
     memories: tuple[Demand, ...] = ()  # its memories
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What the jobs of a chip need beside its models."""
+    """What the jobs of a chip need in addition to its models."""
 
     # the most time steps of a job, by the name of its model; 1 for those that are left out
     steps: Mapping[str, int] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Hardware(ABC):
 
     @abstractmethod
     def tail(self, core: Any, cells: Sequence[Cell], precision: Precision) -> TailLanes:
-        """The multipliers behind the array of a core that can run all of these cells."""
+        """The multipliers after the array of a core that can run all of these cells."""
 
     @abstractmethod
     def vector_reads(self, core: Any, layer: Layer) -> int:
@@ -141,7 +141,7 @@ class Hardware(ABC):
         """The parts of a core that can run all of these models, the array first.
 
         summed: products that leave a multiplier block as one sum.
-        stored: what the jobs need beside the models.
+        stored: what the jobs need in addition to the models.
         """
 
     @property
@@ -157,7 +157,7 @@ class Hardware(ABC):
         return 1
 
     def not_in_energy(self, chip: Any) -> str:
-        """What the energy of this machine leaves out beside the usual, as the end of a sentence; or empty."""
+        """What the energy of this machine leaves out in addition to the usual, as the end of a sentence; or empty."""
         return ""
 
 
@@ -195,7 +195,7 @@ def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> i
 
 
 def unit_bits(models: Sequence[Model], precision: Precision) -> int:
-    """Bits that a tail reads for one unit beside its sums (states, biases, parameters); the most of all cells."""
+    """Bits that a tail reads for a unit in addition to its sums (states, biases, parameters); the most of all cells."""
     cells = {layer.cell for layer in layers_of(models)}
     return max(
         (len(cell.states) - 1) * precision.state_bits

@@ -45,7 +45,7 @@ class Seats:
         return {task: tuple(each) for task, each in members.items()}
 
     def ran(self, task: int) -> bool:
-        """Whether the task was not turned away."""
+        """Whether the task was not rejected."""
         return (task, 0) in self.stays
 
     def core(self, task: int, member: int = 0) -> int:
@@ -99,7 +99,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
         seat = dict(zip(SEATS.names, row, strict=True))
         task = seat["task"]
         if task not in tasks:
-            raise ReplayError(f"job {names[task]} was turned away, but holds a thread of core {seat['core']}")
+            raise ReplayError(f"job {names[task]} was rejected, but holds a thread of core {seat['core']}")
         stays[task, seat["member"]].append(Stay(seat["core"], seat["context"], *tasks[task][2:]))
     seats = Seats(names, {key: tuple(each) for key, each in stays.items()})
     _check_arrivals(scenario, trace)
@@ -110,7 +110,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
 
 
 def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
-    """Check that no job begins or is turned away before it arrives, and that a job arrives after the job it follows."""
+    """Check that no job begins or is rejected before it arrives, and that a job arrives after the job it follows."""
     columns = zip(*(trace.task(name).tolist() for name in ("core", "admitted", "finish", "arrived")), strict=True)
     done: list[int] = []
     for job, (core, admitted, finish, arrived) in zip(scenario.jobs, columns, strict=True):

@@ -259,7 +259,7 @@ class Target(Entries, ABC):
         return None
 
     def chip_counts(self, chip: Any) -> Mapping[str, int]:
-        """Counts of a chip that a sweep shows beside its multipliers, each a sum over the cores.
+        """Counts of a chip that a sweep shows next to its multipliers, each a sum over the cores.
 
         The names are those of `counts`. Some mean the same on every machine that has them: `threads` are contexts,
         `tail_width` elements that all tails take in a cycle, `banks` accumulator banks. A chip leaves out what it does

@@ -34,7 +34,7 @@ def tiles(core: ColumnCore, model: Model) -> tuple[int, int]:
     passes = [(layer, pass_shapes(layer, core)) for layer in model.layers]
     step = sum(layer.directions * _of_step(shapes) for layer, shapes in passes)
     first, shapes = passes[0]
-    # x comes first in the first layer, so that all of its step is behind the frame
+    # x comes first in the first layer, so that all of its step is after the frame
     return step, _of_step(shapes) if "x" in first.cell.stages[0].vectors else 1
 
 

@@ -50,8 +50,8 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
     "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
     "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
-    "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not turned away"),
-    "patience": (lambda job: job.patience is not None, "must be left out: jobs are not turned away"),
+    "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not rejected"),
+    "patience": (lambda job: job.patience is not None, "must be left out: jobs are not rejected"),
     "initial": (
         lambda job: job.states_of is not None,
         "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",

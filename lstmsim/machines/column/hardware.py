@@ -32,7 +32,7 @@ class Sizes:
     core: ColumnCore
     models: tuple[Model, ...]  # all models that it runs
     precision: Precision  # the widths of all numbers
-    stored: Stored  # what the jobs need beside the models
+    stored: Stored  # what the jobs need in addition to the models
 
     @cached_property
     def layers(self) -> Sequence[Layer]:
@@ -141,7 +141,7 @@ _IN_REGISTERS = 2
 
 
 def array(sizes: Sizes, summed: int) -> Part:
-    """Rows of multipliers, a tree behind each, and accumulators: a small memory for each sum that a row keeps apart."""
+    """Rows of multipliers, a tree after each, and accumulators: a small memory for each sum that a row keeps apart."""
     core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
     leaves = -(-core.ep // summed)
     product, levels = precision.weight_bits + precision.vector_bits, (core.ep - 1).bit_length()
@@ -211,7 +211,7 @@ def frames(sizes: Sizes) -> tuple[Part, ...]:
 
 
 def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
-    """The weights, and the registers behind them: the first one is the memory's own."""
+    """The weights, and the registers after them: the first one is the memory's own."""
     core, precision = sizes.core, sizes.precision
     word = sizes.rows * core.ep * precision.weight_bits
     further = max(0, core.latency.read - 1)
@@ -226,7 +226,7 @@ def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
 def vectors(sizes: Sizes) -> Part:
     """For each kind of cell and vector a memory of as many banks as elements are read or written at once.
 
-    Rotators bring banks into the order of elements; what is read of several memories or of frames is chosen behind.
+    Rotators bring banks into the order of elements; what is read of several memories or of frames is chosen after them.
     """
     core, precision, read = sizes.core, sizes.precision, sizes.core.latency.read
     levels = (max(core.ep, core.tail_width) - 1).bit_length()
@@ -371,7 +371,7 @@ class _Lane:
         if node.operation in TABULATED:
             self._table(node, read[0], bits, latency)
         elif node.operation in ("divide", "rsqrt"):
-            # A subtraction a bit of the result, with a register behind as many as the latency gives.
+            # A subtraction a bit of the result, with a register after as many as the latency gives.
             self.adders += (bits + 1) * (bits + _EXCESS_BITS)
             self.registers += latency * (2 * bits + max(read))
             self.gates += 2 * bits
@@ -408,7 +408,7 @@ class _Lane:
         self.adders += 2 * bits + _EXCESS_BITS
         line = 2 * bits + 1
         places = (read, cell + _PART_BITS, word + _PART_BITS, line, line, bits)
-        # The first register behind the read is the memory's own.
+        # The first register after the read is the memory's own.
         self.registers += max(0, _spread(latency, places, LINEAR_ORDER) - word)
 
     def _keep(self) -> None:
@@ -459,7 +459,7 @@ def weight_words(core: ColumnCore, layer: Layer) -> int:
 
 
 class _ColumnHardware(Hardware):
-    """One word of `ep * vp` weights in a cycle, one vector memory, and `tail_width` lanes behind the array."""
+    """One word of `ep * vp` weights in a cycle, one vector memory, and `tail_width` lanes after the array."""
 
     energies: ClassVar[OperationClasses] = OperationClasses.grouped("column-npu", ENERGY_CLASSES)
 
@@ -505,7 +505,7 @@ class _ColumnHardware(Hardware):
         return sum(len(shape.blocks) * layer.columns(shape.stage) for shape in pass_shapes(layer, core))
 
     def not_in_energy(self, chip: ColumnNpu) -> str:
-        """The memory beside the chip, if there is one."""
+        """The external memory of the chip, if there is one."""
         return "" if chip.memory is None else "what is read from the memory beside the chip is not in it"
 
 

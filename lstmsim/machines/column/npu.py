@@ -1,4 +1,4 @@
-"""The column-wise NPU: descriptions of a core, of the memory beside a chip, of the chip; and its words.
+"""The column-wise NPU: descriptions of a core, of the external memory of a chip, of the chip; and its words.
 
 Sources: column-wise LSTM patent (PE array, adder tree with configurable tail, threads). The patent gives no latency;
 the defaults are an assumption, because a deeply pipelined Stratix 10 design is of that size and both of
@@ -166,7 +166,7 @@ class ColumnCore:
 
     @property
     def adders_saved(self) -> int:
-        """Accumulators that the configurable tail does not need beside its tree.
+        """Accumulators that the configurable tail does not need in addition to its tree.
 
         At `ep = tree_inputs / cat` each tree has to hold `cat` running sums. CAT-n forms them from the `cat - 1`
         adders of the tree's last levels and the one accumulator at its root; a fixed tree needs `cat - 1` more
@@ -318,7 +318,7 @@ WORDS = {
 }
 
 
-#: Settings of a core that a report shows beside its array, where they are not zero.
+#: Settings of a core that a report shows next to its array, where they are not zero.
 _SHOWN = (
     *("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved"),
     "weight_kib",
@@ -341,7 +341,7 @@ class Exchange:
 
     @property
     def visible_cycles(self) -> int:
-        """Cycles from an element's turn on the link until other cores can read it; at least 1, as behind the tail."""
+        """Cycles from an element's turn on the link until other cores can read it; at least 1, as after the tail."""
         return max(1, self.latency_cycles)
 
     def rate(self, tail_width: int) -> int:

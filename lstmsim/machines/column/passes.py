@@ -33,7 +33,7 @@ ARRAY = 0
 class Read(NamedTuple):
     """Elements as tiles read them: the units of a share become visible as operations give them, one for each row block.
 
-    The first of these operations stands `offset` behind its home, the next ones follow `stride` apart. `width` units
+    The first of these operations stands `offset` after its home, the next ones follow `stride` apart. `width` units
     come in each cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of
     the need.
     """
@@ -73,7 +73,7 @@ class Share:
     node: str  # name of the results
     core: int  # which of the task's cores the member is on; there the results are visible as the tail gives them
     tails: Home  # where in the body the tail operations that give them begin
-    # the results as other cores see them, behind the exchange unit; None if no other core reads them
+    # the results as other cores see them, after the exchange unit; None if no other core reads them
     sent: Read | None = None
 
     @cached_property

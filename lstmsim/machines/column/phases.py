@@ -22,7 +22,7 @@ from lstmsim.program.program import Phase
 
 #: Operations in all the bodies that are kept, of all models and cores: some tens of MB.
 MOST_OPERATIONS = 100_000
-#: Phases of different lengths that are kept of a model on a core; each is a few numbers beside the bodies.
+#: Phases of different lengths that are kept of a model on a core; each is a few numbers, without the bodies.
 MOST_LENGTHS = 8192
 
 

@@ -1,7 +1,7 @@
 """Where jobs of a column-wise NPU run: cores taken together, resident and streamed weights (docs/timing.md, 10).
 
 A content is the weights of a model on a core (of its share, if the job is split). If all contents that jobs may want on
-a core fit together, on every core, they are there from the start and cost nothing. Otherwise a `memory` beside the chip
+a core fit together, on every core, they are there from the start and cost nothing. Otherwise an external `memory`
 decides. Without it, a core keeps the first contents that fit, and jobs with other contents run elsewhere or not at all.
 With it, contents take turns: if a model replaces another one, its first tiles wait until all of its blocks that stay
 have been loaded (cause `reload`), and tiles of other row blocks wait for the transfer of their block (cause `weights`).
@@ -54,7 +54,7 @@ def reserve(blocks: Blocks, memory: Memory) -> int:
 
 
 def streamed(blocks: Blocks, capacity: int, memory: Memory) -> frozenset[Block]:
-    """The row blocks of each member that do not fit beside the blocks before them; empty if all fit.
+    """The row blocks of each member that do not fit in addition to the blocks before them; empty if all fit.
 
     capacity: room on each member, in weights.
     """
@@ -217,7 +217,7 @@ class Plan:
     def demand(self, job: Job) -> _Demand:
         """The demand of a job.
 
-        With a memory beside the chip, its places are those that can hold its weights. If there are none, they are the
+        With an external memory, its places are those that can hold its weights. If there are none, they are the
         places with the most room.
         """
         # with auto a core must hold the whole model, as if it were not split

@@ -45,7 +45,7 @@ _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
 
 
 def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """Changes of the memory beside the chip, of the room for weights on the cores, and of the links between cores."""
+    """Changes of the external memory, of the space for weights on the cores, and of the links between cores."""
     tried, jobs = [], tuple(jobs)
     if any(core.weight_kib is not None for core in chip.cores):
         pairs = [(core, {"weight_kib": core.weight_kib and 2 * core.weight_kib}) for core in chip.cores]
@@ -126,7 +126,7 @@ class _ColumnTarget(Target):
         return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
 
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
-        """A fault for a memory beside cores that hold all weights."""
+        """A fault for an external memory of cores that hold all weights."""
         cores = entry.get("cores")
         rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
         if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):

@@ -24,7 +24,7 @@ from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import Multiplier
 
-#: Multi-function units of a core, one behind the other; each has an activation and a multiplication.
+#: Multi-function units of a core, one after the other; each has an activation and a multiplication.
 _UNITS = 2
 
 
@@ -46,7 +46,7 @@ def weight_words(core: RowCore, layer: Layer) -> int:
 
 
 class _RowHardware(Hardware):
-    """Register files for the matrix and the vectors, a vector pipe of `vector_lanes` behind them."""
+    """Register files for the matrix and the vectors, a vector pipe of `vector_lanes` after them."""
 
     energies: ClassVar[OperationClasses] = OperationClasses.grouped("row-npu", ENERGY_CLASSES)
 

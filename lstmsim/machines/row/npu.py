@@ -304,7 +304,7 @@ WORDS = {
 }
 
 
-#: Settings of a core that a report shows beside its array.
+#: Settings of a core that a report shows next to its array.
 _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
 
 

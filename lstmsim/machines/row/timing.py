@@ -103,7 +103,7 @@ class BlockTimer:
         frame: bool = False,
         ahead: int = 0,
     ) -> int:
-        """Add an operation of a unit, behind the empty slots before it. Returns its place."""
+        """Add an operation of a unit, after the empty slots before it. Returns its place."""
         number, name, gap = len(self.operations), UNITS[unit], self.trailing[unit]
         before = self.written.get(name)
         if before is None:
@@ -173,7 +173,7 @@ class BlockTimer:
             segments = self._product(item, chain.product, there, full([chain.product.vector]))
         words = self.shape.loader_words(chain.size) if apart else (self.shape.groups(chain.size),)
         if item.ends:
-            # behind the last result comes only padding, for which nothing waits
+            # after the last result comes only padding, for which nothing waits
             kept = sum(words) * self.shape.passes()
             whole = [each for each in segments if each.first < kept]
             segments = [each._replace(cycles=min(each.cycles, kept - each.first)) for each in whole]

@@ -31,7 +31,7 @@ class Operations:
     vector_reads: int  # vector_reads, vector_writes: elements of vectors
     vector_writes: int
     sums: int  # sums that leave the array
-    state_reads: int  # state_reads, state_writes: elements of states beside h
+    state_reads: int  # state_reads, state_writes: elements of states other than h
     state_writes: int
     tail: Mapping[str, int] = field(hash=False)  # element-wise operations by their class (`Hardware.energies`)
 

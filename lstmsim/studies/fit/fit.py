@@ -49,7 +49,7 @@ class Resource:
     how: str  # how the need came about, or what is missing
     band: float = 0.0  # 0 for a count, 0.5 for an estimate of +-50 %
     missing: str = ""  # what is missing in a few words, where that keeps the verdict open
-    at_least: bool = False  # whether a part of the need is unknown, so that only "too much" can be told
+    at_least: bool = False  # whether a part of the need is unknown, so that only "too much" can be known
 
     @property
     def fits(self) -> bool | None:
@@ -126,7 +126,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
     tail_blocks: multiplier blocks of the tail; None: unknown.
     multipliers, memory, logic: the resources.
     memories: needs for each kind of memory block.
-    tail: the multipliers behind the array, by kind and width.
+    tail: the multipliers of the tail, by kind and width.
     parts: logic, registers and block memories of each part, of all cores together; empty without a packing.
     """
 
@@ -182,7 +182,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     chip, models: every core must be able to run every model.
     precision: the widths of all numbers.
     device: the FPGA.
-    stored: what the jobs need beside the models; None: each has one step.
+    stored: what the jobs need in addition to the models; None: each has one step.
     `InputError` if there is no model, or a core cannot run one.
 
     >>> from lstmsim.studies.fit.device import Logic
@@ -208,8 +208,8 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
                 raise InputError(Mistake(f"chip {chip.name}: model {model.name}", reason))
     packings = tuple(_packing(hardware, core, precision, device) for core in chip.cores)
     array = _array_blocks(hardware, chip, packings)
-    behind = tail_needs(chip, models, precision, device)
-    tail = None if any(each.blocks is None for each in behind) else sum(each.blocks or 0 for each in behind)
+    tails = tail_needs(chip, models, precision, device)
+    tail = None if any(each.blocks is None for each in tails) else sum(each.blocks or 0 for each in tails)
     every = _parts(hardware, chip, models, precision, packings, stored or Stored())
     wanted = [each for own in every for part in own for each in part.memories]
     blocks = [each for each in wanted if placed(each, device).in_blocks]
@@ -223,11 +223,11 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
         packings=packings,
         array_blocks=array,
         tail_blocks=tail,
-        multipliers=_multipliers(device, packings, array, behind, precision, hardware.not_counted),
+        multipliers=_multipliers(device, packings, array, tails, precision, hardware.not_counted),
         memory=_memory(needs, _rate(wanted, chip)),
         memories=needs,
         logic=_logic(parts, hardware, device),
-        tail=behind,
+        tail=tails,
         parts=parts,
     )
 
@@ -268,7 +268,7 @@ def _multipliers(
     device: Device,
     packings: Sequence[Packing | None],
     array: int | None,
-    behind: Sequence[TailNeed],
+    tails: Sequence[TailNeed],
     precision: Precision,
     not_counted: str,
 ) -> Resource:
@@ -278,9 +278,9 @@ def _multipliers(
     if array is None:
         how = f"no source for a packing of {widths} in a {name}"
         return Resource(name, None, there, None, how, missing=how)
-    unpacked = any(each.blocks is None for each in behind)
-    tail = sum(each.blocks or 0 for each in behind)
-    lanes = ", ".join(each.sentence for each in behind)
+    unpacked = any(each.blocks is None for each in tails)
+    tail = sum(each.blocks or 0 for each in tails)
+    lanes = ", ".join(each.sentence for each in tails)
     how = f"{array:,} of the array ({widths}: {names}), "
     how += "those of the tail not known" if unpacked else f"{tail:,} of the tail"
     how += f" (on each lane {lanes}); not counted: {not_counted}"
@@ -399,10 +399,10 @@ class Summary:
         """The heading, and a sentence for each verdict."""
         parts = (("fits", self.fits), ("does not fit", self.does_not_fit), ("cannot tell", self.cannot_tell))
         named = [(verdict, ", ".join(f"{name} ({why})" for name, why in devices)) for verdict, devices in parts]
-        told = [
+        sentences = [
             f"{verdict}: {names or 'none of these devices'}" for verdict, names in named if names or verdict == "fits"
         ]
-        return [f"SUMMARY of {self.chip}", *told]
+        return [f"SUMMARY of {self.chip}", *sentences]
 
     @property
     def json(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def placed(demand: Demand, device: Device) -> Placed:
     blocks = min(kind.shaped(words, width) for kind in device.memories)
     if not demand.instant and dear >= small.block * blocks:
         return Placed(True)
-    # The register in which a block holds what it has read is one beside a small memory.
+    # The register in which a block holds what it has read is an additional one at a small memory.
     held = 0 if demand.instant else count * demand.reads * width
     return Placed(False, count * demand.reads * chosen(width, banks), count * copies * small.elements, held)
 
@@ -152,7 +152,7 @@ class TailNeed:
 
 
 def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
-    """Count the multipliers behind the arrays of all cores, one entry for each kind and width.
+    """Count the multipliers of the tails of all cores, one entry for each kind and width.
 
     >>> from lstmsim.studies.fit.device import Logic, Memory
     >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu

@@ -39,7 +39,7 @@ _SCRIPT = "synthesis.ys"
 #: Cells (logic and registers) that Yosys 0.23 counts in a second of one core for `ecp5`: the least and the most of
 #: three LSTMs of 16 to 128 multipliers, with 1, 4 and 32 jobs. It is the least where many jobs are in the tables.
 _CELLS_PER_SECOND = (130, 560)
-#: From how many seconds on they are told in minutes.
+#: From how many seconds on the time is given in minutes.
 _MINUTES = 120
 
 
@@ -205,7 +205,7 @@ def synthesize(
 
 
 def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str]) -> str:
-    """What Yosys is told. Reading is deferred, so that no module is built with the values its parameters begin with."""
+    """The script for Yosys. Reading is deferred, so no module is built with the values its parameters begin with."""
     includes = " ".join(f"-I{each}" for each in dict.fromkeys(os.path.dirname(each) or "." for each in sources))
     lines = [
         f"read_verilog -defer {includes} {' '.join(sources)}",

@@ -138,7 +138,7 @@ def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...
     events: list[tuple[int, ...]] = []
     rounds: list[int] = []
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
-        # a task that follows one which was turned away in this cycle comes after all others
+        # a task that follows one which was rejected in this cycle comes after all others
         before, came = task.after, trace.task("arrived")
         follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
         rounds.append(rounds[before] + 1 if before is not None and follows else 0)
@@ -207,14 +207,14 @@ def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNu
     """Begin a job that follows another, with the last states of that other job, from its finish on."""
     before = numbers[task].follows
     if before is None or before not in works:
-        raise ReplayError(f"job {works[task].job.name} follows a job that was turned away, which has no last states")
+        raise ReplayError(f"job {works[task].job.name} follows a job that was rejected, which has no last states")
     works[task].begin(numbers[task].after(works[before].result(ends[before])), ends[before])
 
 
 def _works(
     scenario: Scenario, program: Program, trace: Trace, numbers: Mapping[int, JobNumbers], seats: Seats
 ) -> dict[int, JobWork]:
-    """Give the jobs with numbers that were not turned away, before their first tile."""
+    """Give the jobs with numbers that were not rejected, before their first tile."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]

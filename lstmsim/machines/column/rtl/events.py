@@ -22,7 +22,7 @@ from lstmsim.program.operations import Operation
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-#: States of a kind of cell are ordered behind those of the kinds before it; a cell has fewer.
+#: States of a kind of cell are ordered after those of the kinds before it; a cell has fewer.
 _KIND_SHIFT = 10
 
 
@@ -156,7 +156,7 @@ def _turns(design: Design, issued: Issued, runs: Mapping[int, NetworkRun] | None
 
 
 def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> Iterator[_Told]:
-    """The elements of h that a row block makes visible, turn by turn, as far behind it as the program's results are."""
+    """The elements of h that a row block makes visible, turn by turn, as long after it as the program's results are."""
     plan, job = design.cores[issued.core], design.jobs[issued.job]
     h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
     for turn, units in _units(issued, row, plan):
@@ -223,7 +223,7 @@ def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
     return f"{word:0{-(-count * bits // 4)}x}"
 
 
-#: Fields of each kind of events; where there are several cores, the core stands behind them.
+#: Fields of each kind of events; where there are several cores, the core stands after them.
 _FIELDS: Mapping[EventKind, int] = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}
 
 

@@ -86,9 +86,9 @@ class SegmentRow:
     number: int  # number in the program
     stage_row: int  # number of its `StageRow` in the program
     index: int  # number in the stage; 0 comes from the array, all others from values of earlier segments
-    lane_segment: int  # number among the segments of its kind of cell: what a lane is told
+    lane_segment: int  # number among the segments of its kind of cell: the input of a lane
     writes: tuple[WriteRow, ...]  # vectors that it writes
-    wants: tuple[Want, ...]  # what its blocks wait for beside the sums
+    wants: tuple[Want, ...]  # what its blocks wait for in addition to the sums
     last: bool  # whether it is the last segment of the pass (its end is the end of the step)
 
 

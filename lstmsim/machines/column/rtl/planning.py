@@ -143,7 +143,7 @@ def program_of(
     places: Mapping[tuple[int, str], Region],
     starts: Starts,
 ) -> tuple[Program, Starts]:
-    """Give what a model does on a core, and the first free addresses behind it."""
+    """Give what a model does on a core, and the first free addresses after it."""
     rows: list[StageRow] = []
     counters = segment_number = 0
     for layer_number, layer in enumerate(model.layers):
@@ -438,7 +438,7 @@ def _step_start(model: Model, places: Mapping[tuple[int, str], Region], row: Sta
 
 
 def _h_starts(program: Program, first: int) -> tuple[tuple[int, ...], int]:
-    """Frame addresses of h before step 0 for each row, one place a pass; and the first free address behind them."""
+    """Frame addresses of h before step 0 for each row, one place a pass; and the first free address after them."""
     starts: list[int] = []
     of_pass: dict[int, int] = {}
     for row in program.stages:

@@ -1,6 +1,6 @@
 """`npu_config.vh`: the sizes of a design, the widths of its signals, and its control store, row by row.
 
-What blocks of the tail wait for beside their sums: a row names a block whose start was stamped, and how many cycles
+Blocks of the tail wait for other blocks, too: a row names a block whose start was stamped, and how many cycles
 later the waiting block may start. A thread has a stamp for every row block of every segment whose values others wait
 for.
 """
@@ -232,7 +232,7 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     programs: list[Program | None] = [program for plan in design.cores for program in plan.programs]
     made = columns("G", programs, "interleaved", interleaved=lambda one: one is not None and one.interleaved)
     rows = firsts(0 if one is None else len(one.stages) for one in programs)
-    # a program that is not there may stand behind the last row
+    # a program that is not there may stand after the last row
     return [*made, Column("G_ROW", rows, wide["W_ROW"])]
 
 
@@ -389,7 +389,7 @@ def _tail_tables(design: Design, awaited: Sequence[_Awaits]) -> list[Table]:
     visible: dict[tuple[int, int], int] = {}
     for (plan, program), each in zip(design.programs, awaited, strict=True):
         places[plan.number] = max(places[plan.number], each.size)
-        # what a vector memory has is visible always as many cycles behind a turn
+        # what a vector memory has is visible always as many cycles after a turn
         writes = (write for segment in program.segments for write in segment.writes)
         visible |= {(plan.number, write.memory): write.visible_cycles for write in writes}
     cycles = [visible.get((plan.number, memory.number), 1) for plan in design.cores for memory in plan.memories]

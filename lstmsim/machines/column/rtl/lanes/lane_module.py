@@ -232,8 +232,8 @@ class Mean:
 
     name: str  # prefix of its signals
     square: bool  # whether of squares
-    fractions: tuple[tuple[int, ...], ...]  # for each input, for each class, bits behind its point
-    result: tuple[int, ...]  # for each class, bits behind the result's point
+    fractions: tuple[tuple[int, ...], ...]  # for each input, for each class, bits after its point
+    result: tuple[int, ...]  # for each class, bits after the result's point
     counts: tuple[int, ...]  # for each class over how many numbers
     bits: int  # of the result
     threads: int  # of the core
@@ -247,7 +247,7 @@ class Mean:
 def mean(
     net: Netlist, own: Mean, inputs: Sequence[Sequence[Signal]], begin: int, latency: tuple[int, int], segment: int
 ) -> tuple[Signal, Signal]:
-    """Write a mean: its value in front of its last register, and behind it, counted from the last unit's turn."""
+    """Write a mean: its value in front of its last register, and after it, counted from the last unit's turn."""
     multiply, add = latency
     terms, cycle = _terms(net, own, inputs, begin, multiply)
     while len(terms) > 1:
@@ -334,7 +334,7 @@ def _quotient(net: Netlist, own: Mean, total: Signal, cycle: int, latency: int) 
 
 
 class ScalarGraph(Graph):
-    """Writes means and the nodes behind them.
+    """Writes means and the nodes after them.
 
     lanes: what is written.
     net: where it is written.
@@ -385,7 +385,7 @@ class ScalarGraph(Graph):
 
 
 def scalar_module(core: CoreLanes, kind: int, asked: Sequence[tuple[str, int, str]]) -> Module | None:
-    """Write the means of a kind of cell and the nodes behind them; None if it has none."""
+    """Write the means of a kind of cell and the nodes after them; None if it has none."""
     lanes, schedule = core.kinds[kind], core.kinds[kind].schedule
     if not any(segment.reductions for segment in schedule.segments):
         return None
@@ -416,7 +416,7 @@ def scalar_module(core: CoreLanes, kind: int, asked: Sequence[tuple[str, int, st
 
 
 def _write(graph: ScalarGraph, name: str) -> tuple[str, str, str]:
-    """When, where and what is written of a number: it is there from its depth on, behind the step's last turn."""
+    """When, where and what is written of a number: it is there from its depth on, after the step's last turn."""
     schedule = graph.lanes.schedule
     cycle, number = schedule.written(name), schedule.home[name]
     value = graph.value(name, cycle, number).name

@@ -158,7 +158,7 @@ def _turn(core: CoreLanes, kind: int, controls: Sequence[tuple[str, int, str]]) 
 
 
 def _delayed(name: str, bits: int, cycles: int) -> Iterator[str]:
-    """Registers `name_1` to `name_<cycles>` behind the wire `name_0`."""
+    """Registers `name_1` to `name_<cycles>` after the wire `name_0`."""
     if cycles:
         width = f"[{bits - 1}:0] " if bits > 1 else ""
         yield f"  reg {width}{', '.join(f'{name}_{each}' for each in range(1, cycles + 1))};"

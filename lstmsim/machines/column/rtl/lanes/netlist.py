@@ -34,7 +34,7 @@ def safe(name: str) -> str:
 
 
 def spread(latency: int, order: Sequence[int]) -> tuple[int, ...]:
-    """Spread registers over the places of a node: in front of it, behind each of its steps."""
+    """Spread registers over the places of a node: in front of it, after each of its steps."""
     places = [0] * (max(order) + 1)
     for number in range(latency):
         places[order[number % len(order)]] += 1
@@ -72,7 +72,7 @@ class Netlist:
         self.lines.append(f"  // {text}")
 
     def wire(self, name: str, bits: int, expression: str) -> Signal:
-        """Declare a wire; it is given a number behind its name if the name is taken."""
+        """Declare a wire; it is given a number after its name if the name is taken."""
         own = Signal(self.name(name), bits)
         self.lines.append(f"  wire signed [{bits - 1}:0] {own.name} = {expression};")
         return own
@@ -116,7 +116,7 @@ class Pipeline:
     net: where it is written.
     name: prefix of its signals.
     cycle: cycles since the turn at the present place.
-    places: registers in front of the node and behind each of its steps.
+    places: registers in front of the node and after each of its steps.
     """
 
     def __init__(self, net: Netlist, name: str, cycle: int, places: Sequence[int]) -> None:
@@ -137,14 +137,14 @@ class Pipeline:
         return signals
 
     def evenly(self, steps: int) -> None:
-        """Spread all registers of the node evenly over its steps, the last one behind the last of them."""
+        """Spread all registers of the node evenly over its steps, the last one after the last of them."""
         count = sum(self._places)
         self._places = [0] * (steps + 1)
         for number in range(count):
             self._places[-(-steps * (number + 1) // count)] += 1
 
     def end(self, signal: Signal) -> tuple[Signal, Signal]:
-        """Go through the registers of the last place: the value in front of the last register, and behind it."""
+        """Go through the registers of the last place: the value in front of the last register, and after it."""
         (count,) = self._places
         for _ in range(count - 1):
             signal = self.net.register(signal)
@@ -156,7 +156,7 @@ class Alignment:
     """How two operands are brought into common units, and how their combination is brought into the result's."""
 
     left: tuple[int, int]  # bits to the left for each operand, negative to the right
-    shift: int  # bits to the right behind the combination
+    shift: int  # bits to the right after the combination
 
 
 def align(fractions: tuple[int, int], bits: tuple[int, int], result: tuple[int, int]) -> Alignment:

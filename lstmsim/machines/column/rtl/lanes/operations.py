@@ -29,7 +29,7 @@ from lstmsim.model.numerics.fixed_point import ActivationTable
 class Table:
     """A table of an activation function."""
 
-    shift: int  # bits of an argument behind the point of its cell; negative: a unit of the argument is several cells
+    shift: int  # bits of an argument after the point of its cell; negative: a unit of the argument is several cells
     below: int  # cells below 0
     entries: tuple[int, ...]  # as `ActivationTable` holds them
 
@@ -94,7 +94,7 @@ def classes(passes: Sequence[Numbers]) -> tuple[tuple[Numbers, ...], tuple[int, 
 def _divided(
     pipe: Pipeline, high: Signal, low: Signal, divisor: Signal, others: Sequence[Signal]
 ) -> tuple[Signal, ...]:
-    """Divide bit by bit: the quotient of {high, low}, as many bits as `low` has behind its sign, then the others.
+    """Divide bit by bit: the quotient of {high, low}, as many bits as `low` has after its sign, then the others.
 
     All of them are 0 or more; high is less than the divisor.
     """
@@ -165,7 +165,7 @@ def rsqrt(pipe: Pipeline, a: Signal, ups: Sequence[int], bits: int) -> tuple[Sig
 
 
 def _root(pipe: Pipeline, square: Signal, bits: int, flag: Signal) -> tuple[Signal, Signal]:
-    """The square root of a number of 2 * bits bits behind its sign, rounded down, bit by bit."""
+    """The square root of a number of 2 * bits bits after its sign, rounded down, bit by bit."""
     rest = pipe.wire("rest", bits + 3, literal(0, bits + 3))
     root = pipe.wire("bits", bits + 1, literal(0, bits + 1))
     for _ in range(bits):
@@ -198,7 +198,7 @@ def word_bits(bits: int, linear: bool) -> int:
 def activation(
     pipe: Pipeline, source: Signal, tables: Sequence[Table], numbers: Sequence[int], memory: str, bits: int
 ) -> tuple[Signal, Signal]:
-    """Write an activation function: its value in front of its last register, and behind it."""
+    """Write an activation function: its value in front of its last register, and after it."""
     linear = len(tables[0].entries) % 2 == 1
     (source,) = pipe.step(source)
     cell, part = _place(pipe, source, tables, linear)
@@ -259,7 +259,7 @@ class Operand:
     """A number that a node reads."""
 
     signal: Signal  # the wire
-    fractions: tuple[int, ...]  # bits behind the point, for each class
+    fractions: tuple[int, ...]  # bits after the point, for each class
 
 
 @record
@@ -267,7 +267,7 @@ class Result:
     """What a node gives."""
 
     bits: int  # its width
-    fractions: tuple[int, ...]  # bits behind the point, for each class
+    fractions: tuple[int, ...]  # bits after the point, for each class
 
 
 Ends = tuple[Signal, Signal]
@@ -356,7 +356,7 @@ def places(operation: str) -> tuple[int, ...]:
 
 
 def compute(pipe: Pipeline, operation: str, operands: Sequence[Operand], result: Result) -> Ends:
-    """Write an operation: its value in front of its last register, and behind it."""
+    """Write an operation: its value in front of its last register, and after it."""
     return _OPERATIONS[operation][0](pipe, operands, result)
 
 

@@ -2,7 +2,7 @@
 
 A value of another segment, or of the step before, is kept in a memory by the address of the turn. It is written so
 that it is there from its depth on, and read once in a segment: as late as its first reader allows, but before its
-successor can be there. Readers behind that get it through registers.
+successor can be there. Later readers get it through registers.
 
 When values are there is counted here, as the lanes have registers, and not asked of the simulator: a comparison of
 both says nothing of what one has from the other. Shared is only what one node takes (`shape.node_cycles`).
