@@ -381,11 +381,13 @@ class Summary:
 
     >>> print(Summary("c", (("big", "DSP 40 % used"),), (("small", "DSP 2.00 times over"),), ()).text)
     SUMMARY of c
+    fits: big (DSP 40 % used)
     does not fit: small (DSP 2.00 times over)
     """
 
-    chip: str  # its name
-    fits: tuple[tuple[str, str], ...]  # big (DSP 40 % used)
+    chip: str
+    # pairs of a device's name and the reason (`Fit.verdict`)
+    fits: tuple[tuple[str, str], ...]
     does_not_fit: tuple[tuple[str, str], ...]
     cannot_tell: tuple[tuple[str, str], ...]
 
