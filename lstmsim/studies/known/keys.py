@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Entry, Key, keys_of
 from lstmsim.files.scenario import schema
-from lstmsim.files.scenario import schema as streams
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
@@ -89,20 +88,20 @@ ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("scenario jobs.initial", schema.InitialEntry, (schema.InitialEntry,)),
     (
         "scenario jobs.arrival",
-        streams.ArrivalEntry,
+        schema.ArrivalEntry,
         (
-            streams.ArrivalEntry,
-            streams.TraceEntry,
+            schema.ArrivalEntry,
+            schema.TraceEntry,
             *(arrivals.Fixed, arrivals.Periodic, arrivals.Poisson, arrivals.Bursty, arrivals.Stream),
             arrivals.ClosedLoop,
         ),
     ),
     (
         "scenario jobs.steps",
-        streams.StepsEntry,
-        (streams.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
+        schema.StepsEntry,
+        (schema.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
     ),
-    ("scenario arrivals", streams.TraceEntry, (streams.TraceEntry,)),
+    ("scenario arrivals", schema.TraceEntry, (schema.TraceEntry,)),
     ("scenario precision", schema.PrecisionEntry, (schema.PrecisionEntry, Precision)),
     ("model", schema.ModelFile, (schema.ModelFile, Model)),
     ("model layers", schema.LayerEntry, (schema.LayerEntry, Layer)),
