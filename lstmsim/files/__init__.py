@@ -1,1 +1,1 @@
-"""Files: scenarios, chips, models and traces, read and written; what is wrong with them is said with its place."""
+"""Files: scenarios, chips, models and traces, read and written; mistakes are reported with line and key path."""

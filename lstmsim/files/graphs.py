@@ -119,7 +119,7 @@ class _Builder:
         self.shapes: dict[str, Shape] = {}
 
     def node(self, number: int) -> Node:
-        """Make a node with what is right of it."""
+        """Make a node of its keys without mistakes."""
         path: DataPath = ("nodes", number)
         data, keys = self.document.at(path), self.wrong.below(path)
         entry = usable(NodeEntry, data, keys, {key: word for key, word in _INSTEAD.items() if key in keys})
@@ -139,7 +139,7 @@ class _Builder:
         self.broken.add(number)
 
     def _axes(self, number: int, entry: NodeEntry) -> Shape:
-        """What the operation needs of axes, dims, perm and start; another of these keys is a mistake."""
+        """The axes, dims, perm or start that the operation needs; another of these keys is a mistake."""
         own = "axes" if entry.op in REDUCES else AXES_KEYS.get(entry.op, "")
         if mistaken_name(entry.op):
             return ()
@@ -178,7 +178,7 @@ class _Builder:
 
 
 def _operand(value: Any) -> Any:
-    """A name as it is, a number as a float; what is neither, or too large for one, is reported by the rules."""
+    """A name as it is, a number as a float; the rules report all else, and numbers that are too large."""
     if isinstance(value, int) and not isinstance(value, bool):
         try:
             return float(value)

@@ -130,7 +130,7 @@ _WHAT = "a sparse matrix"
 
 @record
 class MatrixFile:
-    """A matrix, and a sentence on what its file is and where its values are from.
+    """A matrix, and a sentence on its file and the origin of its values.
 
     Zeros that the file stores with their indices are entries; of files that list all numbers, zeros are none.
     """

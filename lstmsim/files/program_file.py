@@ -74,7 +74,7 @@ def load_program(path: str | os.PathLike[str]) -> tuple[FlatProgram, FlatNames]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] | None:
-    """An array of the file; None if there is none. Only what is not compressed is read, so no content can be a bomb."""
+    """An array of the file; None if there is none. Only members without compression are read, so none can be a bomb."""
     member = f"{name}.npy"
     info = next((each for each in archive.infolist() if each.filename == member), None)
     if info is None:

@@ -28,7 +28,7 @@ _GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 class _Kind(NamedTuple):
-    """A kind of field: what it matches, what it becomes, how messages call it, and the words that it can be, if few."""
+    """A kind of field: its pattern, its conversion, its name in messages, and its possible words, if they are few."""
 
     pattern: str
     convert: Callable[[str], object]
@@ -209,7 +209,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Claim:
-    """A headline number of a paper: what it says, its value as printed (often a range), and what part was read."""
+    """A headline number of a paper: its meaning, its value as printed (often a range), the part that was read."""
 
     key: str
     source: str

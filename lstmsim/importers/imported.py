@@ -49,7 +49,7 @@ class Operators:
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """What became of every operator of a network's file.
+    """The outcome of every operator of a network's file.
 
     groups: the operators by type and outcome.
     steps: time steps of the recurrent layers in the counted run, over all sequences of its batch; None if they differ.

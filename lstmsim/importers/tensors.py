@@ -143,7 +143,7 @@ _BITS = {kind: 8 * size for kind, size in FLOAT_BYTES.items()} | {
 
 @dataclass(frozen=True, eq=False)
 class Safetensors:
-    """What a file holds: name to tensor, in the order of the names, and texts on the file (source, licence)."""
+    """The content of a file: name to tensor, in the order of the names, and texts on the file (source, licence)."""
 
     tensors: Mapping[str, Stored]
     metadata: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""Scenario, chip and model files: their keys, what the values must satisfy together, the descriptions made of them."""
+"""Scenario, chip and model files: their keys, the rules between their values, the descriptions made of them."""

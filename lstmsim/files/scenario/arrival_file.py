@@ -139,7 +139,7 @@ _Take = Callable[[int, list[str]], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a file besides its times: columns of words, measures of steps; of how many first rows."""
+    """The parts of a file that are read with its times: columns of words, measures of steps, the first rows."""
 
     words: tuple[str, ...] = ()
     measures: tuple[Measure, ...] = ()

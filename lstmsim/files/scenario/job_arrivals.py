@@ -298,7 +298,7 @@ class _Traces:
 
 
 def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
-    """Say what is wrong with a word that names no entry which takes rows."""
+    """Give the sentence on a word that names no entry which takes rows."""
     times = list(names).count(name)
     if times > 1:
         numbered = [each for each in entries if each.startswith(f"{name} #")]

@@ -153,7 +153,7 @@ def _named(index: int, entry: JobEntry) -> _Named:
 
 
 def names_job(initial: str) -> bool:
-    """Whether a text that says what a job begins with is the name of another job."""
+    """Whether the text of a key `initial` is the name of another job."""
     return initial not in ("", ZERO) and not initial.endswith(_FILE)
 
 
@@ -190,7 +190,7 @@ class Initials:
         return next((each for each in self._earlier.get(name, ()) if each < index), None) if name else None
 
     def check(self, index: int, counts: Sequence[int], *, comes_from_file: bool, single: bool) -> None:
-        """Note in the document what is wrong with the first states of entry number `index`."""
+        """Note mistakes in the first states of entry number `index` in the document."""
         entry = self.entries[index]
         if entry is None or entry.initial is None:
             return

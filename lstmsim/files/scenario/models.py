@@ -253,7 +253,7 @@ def read_cores(document: Document, path: DataPath, wrong: WrongPaths) -> Cores:
 
 
 def _check_whole(document: Document, path: DataPath, wrong: WrongPaths, cores: Cores) -> None:
-    """Note what is wrong with the numbers of a chip taken together, if each of them is right by itself."""
+    """Note mistakes between the numbers of a chip, if each number is right by itself."""
     chip, mistaken = document.at(path), wrong.below(path)
     if cores.target is not None and not mistaken & set(keys_of(cores.target.chip)):
         blame_all(document, path, cores.target.chip_faults(chip, cores.cores))

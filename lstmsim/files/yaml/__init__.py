@@ -1,1 +1,1 @@
-"""YAML and JSON as trees with positions, and the checks of what stands in them."""
+"""YAML and JSON as trees with positions, and the checks of their values."""

@@ -69,7 +69,7 @@ def _plain_json(text: str, name: str) -> Document:
         return Place(name, line, begin - lines[line - 1] + 1, path, raw)
 
     def members(end: str, read: Callable[[int, str, int], None]) -> None:
-        """Read what stands between a bracket and its end, one member after another."""
+        """Read the members between a bracket and its end."""
         first = token()
         last = first[:2] == (_MARK, end)
         while not last:
@@ -250,7 +250,7 @@ def _problem(error: MarkedYAMLError) -> str:
 
 
 def _refuse_json(text: str, name: str) -> None:
-    """Say what is wrong with a JSON file in the words of JSON, if it is no JSON either."""
+    """Report a mistake in a JSON file in the words of JSON, if the file is no JSON either."""
     if not name.lower().endswith(".json"):
         return
     try:

@@ -301,7 +301,7 @@ def _is_recurrent(entry: Mapping[str, Any]) -> bool:
 def _upstream_finder(
     entries: list[dict[str, Any]], calls: Mapping[str, list[Call]], around: Upstream
 ) -> Callable[[str], Upstream]:
-    """What feeds the frames of a layer of a model, by the layer's name."""
+    """Give a function that finds the sources of a layer's frames by the layer's name."""
     frames: dict[str, list[str]] = {}
     for name, own in calls.items():
         states = {each for call in own for each in call.states if isinstance(each, Output)}

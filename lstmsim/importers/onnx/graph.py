@@ -78,7 +78,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Value:
-    """What a name stands for: output `place` of node `index` of a scope; -1 for a tensor or an input of the scope."""
+    """The meaning of a name: output `place` of node `index` of a scope; -1 for a tensor or an input of the scope."""
 
     scope: Scope
     name: str

@@ -219,7 +219,7 @@ class _Walk:
         return ""
 
     def _taken(self, scope: Scope, index: int) -> str:
-        """What a node takes of a layer's output, as the end of a sentence; empty if its axes are not known."""
+        """The end of a sentence on the part of a layer's output that a node reads; empty if its axes are not known."""
         node = scope.nodes[index]
         name, place = ("axes", 3 if node.op_type == "Slice" else 1)
         if node.op_type in ("Gather", "Split"):

@@ -49,7 +49,7 @@ _UNSTATED = "is an RNN, whose function is not in the file: say --cell rnn (tanh,
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of a module besides its tensors: its class, and the cell of an RNN (empty if not known)."""
+    """Facts on a module that its tensors do not show: its class, and the cell of an RNN (empty if not known)."""
 
     kind: str
     function: str = ""

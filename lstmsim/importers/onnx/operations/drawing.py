@@ -101,7 +101,7 @@ def width_remark(value: Value) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a node is given; None for an input that is left out. `default` is what holds for what is left out."""
+    """The arguments of a node; None for an input, and `default` for an attribute, that is left out."""
 
     kind: str
     version: int
@@ -110,14 +110,14 @@ class Arguments:
     outputs: int = 1
 
     def value(self, place: int) -> Value:
-        """What stands at an input; `InputError` if it is left out."""
+        """The value at an input; `InputError` if it is left out."""
         value = self.optional(place)
         if value is None:
             raise InputError(f"has no input {place}")
         return value
 
     def optional(self, place: int) -> Value | None:
-        """What stands at an input; None if it is left out."""
+        """The value at an input; None if it is left out."""
         return self.inputs[place] if place < len(self.inputs) else None
 
     def whole(self, name: str, default: int) -> int:

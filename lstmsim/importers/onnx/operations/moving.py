@@ -227,7 +227,7 @@ FOLDING: Mapping[str, Rule] = {
 
 
 def stored_value(tensor: Any, files: DataFiles) -> Value | None:
-    """What a tensor of the file stands for; None for texts and sparse tensors."""
+    """The value of a tensor of the file; None for texts and sparse tensors."""
     kind = getattr(tensor, "data_type", _UNDEFINED)
     if kind in (_STRING, _UNDEFINED):
         return None
@@ -243,7 +243,7 @@ def stored_value(tensor: Any, files: DataFiles) -> Value | None:
 
 
 def constant_node(given: Mapping[str, Any], files: DataFiles) -> Value:
-    """What a node `Constant` stands for; given: its attributes."""
+    """The value of a node `Constant`; given: its attributes."""
     if "value" in given:
         value = stored_value(given["value"].t, files)
         if value is not None:

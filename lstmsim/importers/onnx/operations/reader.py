@@ -123,7 +123,7 @@ _EXPANDED: Mapping[str, Rule] = {
 
 
 class _Walk:
-    """What the names of a network stand for, as far as its nodes were walked through."""
+    """The values of the names of a network, as far as its nodes were walked through."""
 
     def __init__(self, network: Any, main: Scope, draw: Drawing, files: DataFiles) -> None:
         self._version = version_of(network)
@@ -156,7 +156,7 @@ class _Walk:
         self._scope(self._main)
 
     def known(self, scope: Scope, name: str) -> Value | None:
-        """What a name stands for; None if that is unknown."""
+        """The value of a name; None if it is unknown."""
         where = resolve(scope, name)
         if where is None:
             return None
@@ -241,7 +241,7 @@ class _Walk:
         return why
 
     def _results(self, scope: Scope, node: Any, given: Arguments, name: str) -> Sequence[Value | None]:
-        """What a node gives: by its rule, else as a call of a library. An empty name: it is none of ONNX's own."""
+        """The results of a node, by its rule or else as a call of a library; an empty name: it is not ONNX's own."""
         if name and given.kind == "Constant":
             return [constant_node(given.attributes, self._files)]
         if name and given.kind in _EXPANDED:
