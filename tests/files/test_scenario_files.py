@@ -138,10 +138,19 @@ def test_whole_numbers_in_all_spellings(steps):
     assert load_scenario({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.steps={steps}"]).jobs[0].steps == 3
 
 
-@pytest.mark.parametrize("overrides", ["jobs.0.steps=3", ["jobs.0.steps=3", 4], [b"jobs.0.steps=3"]])
-def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overrides):
-    with pytest.raises(InputError, match="overrides: must be a list of texts like"):
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        ("jobs.0.steps=3", "overrides: must be a list, got 'jobs.0.steps=3'"),
+        (["jobs.0.steps=3", 4], "overrides.1: must be text, got 4"),
+        ([b"jobs.0.steps=3"], "overrides.0: must be text, got a value of type 'bytes'"),
+    ],
+)
+def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overrides, sentence):
+    with pytest.raises(InputError, match=sentence):
         simulate({"chip": CHIP, "jobs": [JOB]}, overrides=overrides)
+    with pytest.raises(InputError, match="overrides: must be a list of texts like"):
+        load_scenario({"chip": CHIP, "jobs": [JOB]}, overrides)
 
 
 @pytest.mark.parametrize(
