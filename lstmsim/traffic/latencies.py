@@ -299,17 +299,12 @@ def _middle(bucket: int) -> float:
 class Sample:
     """Pairs of latency and wait in the order in which they come: a sample of at most `room` of them.
 
-    count: number of pairs that have come.
+    count, max: number of pairs that have come, and the largest latency of them all.
     one_of: one of so many is kept.
-    max: the largest latency that has come.
     """
 
     def __init__(self, room: int) -> None:
-        self.room, self.count = room, 0
-        #: One of so many is kept.
-        self.one_of = 1
-        self.max = 0
-        self._kept = 0
+        self.room, self.count, self.one_of, self.max, self._kept = room, 0, 1, 0, 0
         self._pairs: Ints = np.zeros((2, 0), dtype=np.int64)
 
     @property
@@ -341,11 +336,6 @@ class Sample:
         self._pairs[0, self._kept : self._kept + more] = latency[stay]
         self._pairs[1, self._kept : self._kept + more] = wait[stay]
         self._kept += more
-
-    def shrink(self, room: int) -> None:
-        """Keep no more than `room` pairs from now on."""
-        self.room = room
-        self._thin()
 
     def _thin(self) -> None:
         """Drop every second pair until there is room."""

@@ -124,11 +124,7 @@ class Traffic:
 
 
 class Round(NamedTuple):
-    """A round of a closed loop.
-
-    requests: number of all requests that are served until each client has been served once.
-    variability: squared coefficient of variation of the service times.
-    """
+    """A round of a closed loop: all requests until each client is served once; squared variation of service times."""
 
     requests: float = inf
     variability: float = 1.0
@@ -164,8 +160,7 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: R
 def verdict_of(traffic: Traffic, *, grows: bool, known: bool, cut: bool = False) -> str:
     """Give the verdict on a run, a key of `VERDICTS`.
 
-    grows: whether the run's queue grows.
-    known: whether the run's mean latency has an interval.
+    grows, known: whether the run's queue grows, and whether its mean latency has an interval.
     cut: whether the run ended because more requests came than it had room for, which is no sign of what would follow.
 
     >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, known=False)

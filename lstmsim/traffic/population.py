@@ -22,13 +22,7 @@ WINDOWS = 256
 
 @dataclass(frozen=True)
 class Window:
-    """Part of a run.
-
-    start_cycle, width_cycles: where it begins and how long it is.
-    waiting_cycles, running_cycles: requests waiting and running, summed over its cycles.
-    taken_cycles: servers taken, summed over its cycles.
-    finished: how many requests finished in it.
-    """
+    """Part of a run: requests waiting and running and servers taken, summed over its cycles; finished requests."""
 
     start_cycle: int
     width_cycles: int
@@ -73,7 +67,6 @@ class Population:
     def apply(self, times: Ints, waiting: Ints, running: Ints, taken: Ints) -> None:
         """Take changes in any order, none of them before changes of earlier calls; shape [changes] each.
 
-        times: cycles of the changes.
         waiting, running: changes of the numbers of requests that wait and run. A request changes `running` by +1 when
             it starts and by -1 when it finishes; a pause changes `running` by -1 and `waiting` by +1.
         taken: changes of the number of servers taken.

@@ -153,9 +153,7 @@ def _unless_over(level: Interval, tally: Tally, span: Span) -> Interval:
 def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> Interval:
     """Give the 95 % interval of a level, such as a rate; without half width if the requests are too few.
 
-    counts: of each equal time.
-    per: level that a count of one stands for.
-    requests: number of requests that fall into these times.
+    counts, requests: of each equal time, and how many requests fall into all of them; `per`: level of a count of one.
     units: the relaxation of the queue, in requests.
     """
     sums, each = _batches([counts], requests, units)

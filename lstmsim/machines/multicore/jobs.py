@@ -288,7 +288,7 @@ def operations_per_step(chip: MulticoreCpu, model: Model, batch: int, threads: i
 
 
 def bound_of(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains: int, ways: int) -> PerStep:
-    """Bounds on the operations of one step of a job that runs beside so many memories, in so many ways."""
+    """Bounds on the operations of one step of a job that runs near so many memories, on so many kinds of places."""
     each = 0
     for layer in model.layers:
         plans = plans_of(chip, layer, batch, threads)

@@ -22,29 +22,23 @@ MOST_STEPS = 500_000
 
 def check_division(division: Division) -> None:
     """`InputError` with every mistake if a division leaves out a part of its product, or has sizes below 1."""
-    mistakes = list(_mistakes(division))
-    if mistakes:
-        raise InputError(mistakes)
-
-
-def _mistakes(division: Division) -> Iterator[Mistake]:
     product, cut, sub = division.product, division.cut, division.sub_blocks
     sizes = {name: getattr(product, name) for name in ("m", "n", "k")}
     sizes |= {name: getattr(cut, name) for name in ("p_m", "p_n", "p_k", "mb", "nb", "kb")}
     sizes |= {} if sub is None else {"sm": sub.sm, "sn": sub.sn}
-    small = [name for name, size in sizes.items() if size < 1]
-    yield from (Mistake(name, f"must be at least 1, got {sizes[name]}") for name in small)
-    if small:
-        return
-    for name, parts, size, whole, what in (
+    mistakes = [Mistake(name, f"must be at least 1, got {size}") for name, size in sizes.items() if size < 1]
+    if mistakes:
+        raise InputError(mistakes)
+    for name, parts, size, whole, of in (
         ("mb", cut.p_m, cut.mb, product.m, "rows"),
         ("nb", cut.p_n, cut.nb, product.n, "columns"),
         ("kb", cut.p_k, cut.kb, product.k, "elements of K"),
     ):
         if parts * size < whole:
-            least = up(whole, parts)
-            text = f"{parts} parts of {size} {what} do not hold all {whole} {what}"
-            yield Mistake(name, f"{text}; at least {least} {what} a part are needed")
+            text = f"{parts} parts of {size} {of} do not hold all {whole} {of}"
+            mistakes.append(Mistake(name, f"{text}; at least {up(whole, parts)} {of} a part are needed"))
+    if mistakes:
+        raise InputError(mistakes)
 
 
 def estimated_accesses(chip: MulticoreCpu, division: Division) -> int:
@@ -90,10 +84,7 @@ def estimated_steps(chip: MulticoreCpu, division: Division) -> int:
 
 
 def check_length(chip: MulticoreCpu, division: Division) -> None:
-    """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses of lines or `MOST_STEPS` steps.
-
-    chip, division: as for `estimated_accesses`.
-    """
+    """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses or `MOST_STEPS` steps."""
     product = division.product
     size = f"{product.m} x {product.n} x {product.k}"
     less = "take a smaller m, n or k: long products grow in proportion"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -82,14 +83,16 @@ def plot(
         set_time(upper, lower, 0, max(1, timeline.makespan_cycles), timeline.frequency_mhz)
         upper.set_title(short(title, 130), loc="left", parse_math=False)
         used = [each for each in LOOKS if len(spans[each])]
-        patches = [
-            Patch(facecolor=LOOKS[each].fill, edgecolor=LOOKS[each].ink, hatch=LOOKS[each].hatch, linewidth=0)
-            for each in used
-        ]
+        patches = [Patch(**_filled(each)) for each in used]
         figure.legend(patches, used, loc="outside lower center", ncols=len(used), frameon=False)
         if name is not None:
             save(figure, name)
     return figure
+
+
+def _filled(name: str) -> dict[str, Any]:
+    look = LOOKS[name]
+    return {"facecolor": look.fill, "edgecolor": look.ink, "hatch": look.hatch or None, "linewidth": 0}
 
 
 def _draw_threads(axes: Axes, spans: _Spans, threads: int) -> None:
@@ -99,18 +102,8 @@ def _draw_threads(axes: Axes, spans: _Spans, threads: int) -> None:
         low, high = thread - 0.42, thread + 0.42
         corners = [(start, low), (end, low), (end, high), (start, high)]
         shapes = np.stack([np.stack(each, axis=1) for each in corners], axis=1).astype(np.float64)
-        look = LOOKS[name]
-        axes.add_collection(
-            PolyCollection(
-                list(shapes),
-                facecolors=look.fill,
-                edgecolors=look.ink,
-                hatch=look.hatch or None,
-                linewidths=0,
-                # snapped to pixels, spans below a pixel would vanish or grow
-                snap=False,
-            )
-        )
+        # snapped to pixels, spans below a pixel would vanish or grow
+        axes.add_collection(PolyCollection(list(shapes), snap=False, **_filled(name)))
     axes.set_ylim(threads - 0.5, -0.5)
     axes.set_ylabel("thread")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -125,17 +118,7 @@ def _draw_counts(axes: Axes, spans: _Spans, threads: int, edges: NDArray[np.int6
             _, start, end = table[table[:, 0] == thread].T
             part += covered_cycles(start, end, edges) / np.diff(edges)
         low, high = (np.append(each, each[-1]) for each in (bottom, bottom + part))
-        look = LOOKS[name]
-        axes.fill_between(
-            edges,
-            low,
-            high,
-            step="post",
-            facecolor=look.fill,
-            edgecolor=look.ink,
-            hatch=look.hatch or None,
-            linewidth=0,
-        )
+        axes.fill_between(edges, low, high, step="post", **_filled(name))
         bottom = bottom + part
     axes.set_ylim(0, threads)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))

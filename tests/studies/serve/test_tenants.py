@@ -156,10 +156,12 @@ def test_a_sample_does_not_depend_on_how_it_was_gathered(chunks: list[int], room
     done = 0
     for number, size in enumerate(chunks):
         if number % shrinks == 0:
-            parts.shrink(max(room, parts.room // 2))
+            parts.room = max(room, parts.room // 2)
+            parts._thin()
         parts.add(values[done : done + size], 2 * values[done : done + size])
         done += size
-    parts.shrink(room)
+    parts.room = room
+    parts._thin()
     assert np.array_equal(whole.latency, parts.latency)
     assert np.array_equal(2 * whole.latency, whole.wait)
     assert len(whole.latency) <= room
