@@ -150,14 +150,14 @@ class Output:
 
     name: the argument of the command.
     help: of its option.
-    suffixes: how its name must end; a function where asking needs a heavy import.
+    suffixes: how its name must end; a text names the module whose `SUFFIXES` they are.
     beside: gives the files that are written with it, by what they are.
     verb: what is done, in the status.
     """
 
     name: str
     help: str
-    suffixes: Sequence[str] | Callable[[], Sequence[str]] = ()
+    suffixes: tuple[str, ...] | str = ()
     beside: Callable[[str], Mapping[str, str]] | None = None
     verb: str = "writing"
 
@@ -179,12 +179,12 @@ def json_output(content: str = "the result") -> Output:
 
 def picture_output(name: str, help: str, beside: Callable[[str], Mapping[str, str]] | None = None) -> Output:
     """A picture."""
-    return Output(name, f"{help}: .png, .svg or .pdf.", _picture_suffixes, beside, "drawing")
+    return Output(name, f"{help}: .png, .svg or .pdf.", "lstmsim.report.pictures.figures", beside, "drawing")
 
 
 def trace_output(help: str) -> Output:
     """A file of what happened, with the view beside it that its format may have: `--trace`."""
-    return Output("trace", help, _trace_suffixes, _view_beside)
+    return Output("trace", help, "lstmsim.analysis.files", _view_beside)
 
 
 def numbers_beside(path: str) -> dict[str, str]:
@@ -192,22 +192,8 @@ def numbers_beside(path: str) -> dict[str, str]:
     return {"numbers": f"{os.path.splitext(path)[0]}.csv"}
 
 
-def _picture_suffixes() -> Sequence[str]:
-    from lstmsim.report.pictures.figures import SUFFIXES
-
-    return SUFFIXES
-
-
-def _trace_suffixes() -> Sequence[str]:
-    from lstmsim.analysis.files import SUFFIXES
-
-    return SUFFIXES
-
-
 def _view_beside(path: str) -> dict[str, str]:
-    from lstmsim.analysis.files import view_beside
-
-    view = view_beside(path)
+    view = import_module("lstmsim.analysis.files").view_beside(path)
     return {} if view is None else {"view": view}
 
 
@@ -226,8 +212,9 @@ class Outputs:
         every: dict[str, str | None] = {}
         for name, path in self.paths.items():
             kind = self._kinds[name]
-            if kind.suffixes:
-                check_suffix(kind.flag, path, kind.suffixes() if callable(kind.suffixes) else kind.suffixes)
+            known = kind.suffixes
+            if known:
+                check_suffix(kind.flag, path, import_module(known).SUFFIXES if isinstance(known, str) else known)
             self._beside[name] = {} if kind.beside is None else kind.beside(path)
             every[kind.flag] = path
             every |= {f"{kind.flag}'s {what}": other for what, other in self._beside[name].items()}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import given_twice, listed, must_be, nearest, show
-from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.graph_rules import checked_graph
 from lstmsim.model.fusion.library import GRAPHS, named_graph
@@ -34,17 +33,7 @@ MOST_EXECUTED, MOST_SIMULATED = 8_000_000, 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A graph, where it runs, and what is wanted of each way to cut it.
-
-    graph: the graph.
-    fused: the fused kernels of the machine.
-    chip: where it runs.
-    device: the numbers of the chip that plans need.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    cycles: whether kernels are simulated; None: if the graph is not too large.
-    numbers: whether kernels are executed on numbers; None: if the graph is not too large.
-    seed: of these numbers.
-    """
+    """A graph, where it runs, and what is wanted of each way to cut it; None: if the graph is not too large."""
 
     graph: Graph
     fused: ModuleType
@@ -186,11 +175,3 @@ def modes_asked(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...]
     if mode not in wanted:
         raise InputError(Mistake("mode", must_be(mode, wanted)))
     return wanted, mode
-
-
-def chips_with_kernels() -> list[str]:
-    """Names of the presets whose machines run fused kernels."""
-    from lstmsim.files.catalog import chip_files
-    from lstmsim.studies.shared.loading import load_chip
-
-    return [name for name in chip_files() if capability(load_chip(name).kind, "fusion") is not None]

@@ -16,11 +16,11 @@ from lstmsim.model.fusion.interpreter.run import Fault
 from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.fusion.schemes import counted
-from lstmsim.studies.fuse.asked import STITCH, Asked, chips_with_kernels, graph_of, modes_asked, sizes_from
+from lstmsim.studies.fuse.asked import STITCH, Asked, graph_of, modes_asked, sizes_from
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simulated_row
 from lstmsim.studies.program.run import totals_of_flat
-from lstmsim.studies.shared.products import chip_of, options_from
+from lstmsim.studies.shared.products import chip_of, options_from, presets_with
 from lstmsim.studies.shared.request import Path, names_of, takes
 from lstmsim.studies.simulate.run import expect
 
@@ -48,7 +48,7 @@ def run_fusion(request: FusionRequest) -> FusionReport:
     ready = chip_of(request.chip, request.chip_overrides)
     fused = capability(ready.kind, "fusion")
     if fused is None:
-        text = f"its machine runs no fused kernels; {listed(chips_with_kernels(), 'and')} do"
+        text = f"its machine runs no fused kernels; {listed(presets_with('fusion'), 'and')} do"
         raise InputError(Mistake(f"chip {ready.name}", text))
     device = fused.numbers(ready, options_from(request.settings, fused.SETTINGS, "setting of the pass"))
     engine = engines.running(request.engine)

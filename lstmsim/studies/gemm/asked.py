@@ -15,7 +15,7 @@ from lstmsim.machines.gemm import KINDS, Cut, Division, GemmTask, GemmWork, Prod
 from lstmsim.machines.registry import capability
 from lstmsim.model.cells import LayerProduct, input_projection, step_products
 from lstmsim.studies.gemm.request import GemmRequest
-from lstmsim.studies.shared.products import chip_of, options_from
+from lstmsim.studies.shared.products import chip_of, options_from, presets_with
 from lstmsim.studies.shared.request import Path, Size, refuse, wrong_value
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ _DEFAULTS: Mapping[str, Any] = {"product": "step", "layer": 0, "batch": 1, "step
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A product and where it runs.
-
-    chip: where.
-    task: the product.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    """
+    """A product and where it runs."""
 
     chip: Chip
     task: GemmTask
@@ -56,13 +51,7 @@ class Asked:
 
 @record
 class Shape:
-    """The sizes of a product, and where they are from.
-
-    product: M, N and K.
-    source: in words; empty: the sizes were given.
-    packed: when B is packed if nobody says, one of `lstmsim.machines.gemm.PACKED`.
-    remarks: further sentences.
-    """
+    """The sizes of a product, where they are from (empty: they were given), and when B is packed if nobody says."""
 
     product: Product
     source: str
@@ -72,12 +61,7 @@ class Shape:
 
 @record
 class GivenCut:
-    """A cut as it is given, not yet of any product.
-
-    kind: a key of `lstmsim.machines.gemm.KINDS`.
-    parts: into how many parts rows, columns and K are cut.
-    sizes: rows, columns and elements of K in a block; None: as the planner would take them.
-    """
+    """A cut as it is given, not yet of any product; without sizes of blocks the planner's are taken."""
 
     kind: str
     parts: tuple[int, int, int]
@@ -228,7 +212,7 @@ def asked_for(request: GemmRequest, shape: Shape, threads: int | None) -> Asked:
     ready = chip_of(request.chip, request.chip_overrides)
     machine = capability(ready.kind, "gemm")
     if machine is None:
-        text = f"its machine has no threads for matrix products; {listed(_chips_with_threads(), 'and')} have"
+        text = f"its machine has no threads for matrix products; {listed(presets_with('gemm'), 'and')} have"
         raise InputError(Mistake(f"chip {ready.name}", text))
     cores = len(ready.cores)
     threads = cores if threads is None else threads
@@ -239,11 +223,3 @@ def asked_for(request: GemmRequest, shape: Shape, threads: int | None) -> Asked:
     packed = shape.packed if request.packed is None else request.packed
     task = GemmTask(shape.product, int(threads), request.caches, chosen, packed)
     return Asked(ready, task, engines.running(request.engine))
-
-
-def _chips_with_threads() -> list[str]:
-    """Names of the presets whose machines have threads for products."""
-    from lstmsim.files.catalog import chip_files
-    from lstmsim.studies.shared.loading import load_chip
-
-    return [name for name in chip_files() if capability(load_chip(name).kind, "gemm") is not None]

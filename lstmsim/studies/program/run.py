@@ -177,9 +177,7 @@ def _saved(program: Run | Program | FlatProgram | SavedProgram) -> SavedProgram:
 
 
 def operations_of(flat: FlatProgram) -> int:
-    """How many operations all tasks run, each in its first variant.
-
-    flat: a program whose rows are all there.
+    """How many operations all tasks of a checked program run, each in its first variant.
 
     >>> from lstmsim.program.operations import Operation
     >>> from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
@@ -200,11 +198,7 @@ def operations_of(flat: FlatProgram) -> int:
 
 
 def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
-    """What a run came to.
-
-    flat, names: the program.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    """
+    """What a run of a program came to."""
     if engines.running(engine) == "fast":
         return engines.totals(flat, check=False)
     program = program_of(flat, names)
@@ -212,14 +206,7 @@ def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
 
 
 def timeline_of(flat: FlatProgram, names: FlatNames, chip: Chip, engine: str) -> Timeline:
-    """The timeline of a run: schedulers and warps of each core, and the memory behind them.
-
-    flat, names: the program.
-    chip: whose name and clock the timeline has.
-    engine: a key of `lstmsim.engines.ENGINES`.
-
-    `InputError` if it has more operations than are recorded.
-    """
+    """The timeline of a run: schedulers and warps of each core, and their memory; `InputError` if it is too long."""
     refuse_long_trace(operations_of(flat))
     try:
         program = program_of(flat, names)

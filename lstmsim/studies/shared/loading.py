@@ -12,8 +12,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.scenario_file import Opened
 from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.studies.shared.objects import is_chip, plain_of, with_networks
-from lstmsim.studies.shared.ready_jobs import check_parts, ready_jobs
+from lstmsim.studies.shared.objects import check_parts, is_chip, plain_of, ready_jobs, with_networks
 from lstmsim.studies.shared.request import Path as Path
 from lstmsim.studies.shared.request import Source as Source
 

@@ -1,14 +1,18 @@
-"""Objects among the keys of a scenario or a model: chips, models, layers and imported networks as file keys."""
+"""Objects among the keys of a scenario or a model: chips, models, layers and imported networks as file keys.
+
+Jobs and other parts of a scenario that are given as objects, checked as those of a file are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import as_data
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.model.scenario import Chip, Job, Offer, Scenario
 
 #: The file that stands for numbers in memory while a scenario is checked; it is never opened.
 _IN_MEMORY = "in-memory-{}.safetensors"
@@ -116,3 +120,102 @@ def with_networks(scenario: Scenario, in_memory: Mapping[str, Model]) -> Scenari
     models = {file: replace(model, weights="") for file, model in in_memory.items()}
     jobs = (replace(each, model=models.get(each.model.weights, each.model)) for each in scenario.jobs)
     return replace(scenario, jobs=tuple(jobs))
+
+
+def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Give the jobs with unique names. A job whose `initial` names an earlier one comes after it, as in a file.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
+    >>> following = ready_jobs([Job("a", model, 1), Job("b", model, 1, initial="a")])[1]
+    >>> following.after, following.states_of, following.initial
+    (0, 0, '')
+    """
+    from lstmsim.files.scenario.job_arrivals import unique_names
+
+    mistakes = [each for place, job in enumerate(jobs) for each in _position_mistakes(place, job)]
+    if mistakes:
+        raise InputError(mistakes)
+    followed = _followed(jobs)
+    names = unique_names([each.name for each in jobs])
+    return tuple(_ready(*each) for each in zip(jobs, names, followed, strict=True))
+
+
+def _ready(job: Job, name: str, followed: int | None) -> Job:
+    if followed is not None:
+        return replace(job, name=name, initial="", after=followed, states_of=followed)
+    return job if job.name == name else replace(job, name=name)
+
+
+def _position_mistakes(place: int, job: Job) -> Iterator[Mistake]:
+    """What is wrong with the positions of other jobs that a job states."""
+    for key in ("after", "states_of"):
+        position = getattr(job, key)
+        if position is None or 0 <= position < place:
+            continue
+        earlier = "0, that of the only earlier job" if place == 1 else f"from 0 to {place - 1}, that of an earlier job"
+        expected = f"must be {earlier}" if place else "must be left out, because no job stands before this one"
+        yield Mistake(f"jobs.{place}.{key}", f"{expected}; got {position}")
+    if job.states_of is not None and job.states_of != job.after:
+        text = "must be equal to `after`: a job begins with the last states of the job that it comes after"
+        yield Mistake(f"jobs.{place}.states_of", f"{text}; got {job.states_of}")
+
+
+def _followed(jobs: Sequence[Job]) -> list[int | None]:
+    """Of each job the position of the job that its `initial` names; None if it names none."""
+    from lstmsim.files.scenario.job_checks import Initials, names_job
+    from lstmsim.files.scenario.models import STAND_IN
+    from lstmsim.files.scenario.schema import JobEntry
+    from lstmsim.files.yaml.document import check, document_of
+
+    naming = [place for place, job in enumerate(jobs) if names_job(job.initial)]
+    followed: list[int | None] = [None] * len(jobs)
+    if not naming:
+        return followed
+    keys = ("initial", "queue_limit", "patience")
+    given = [{key: getattr(job, key) for key in keys if getattr(job, key) not in (None, "")} for job in jobs]
+    entries = [check(JobEntry, document_of({"model": STAND_IN, **each}))[0] for each in given]
+    document = document_of({"jobs": given})
+    initials = Initials(document, entries, [job.name for job in jobs], [job.model for job in jobs])
+    for place in naming:
+        initials.check(place, [1] * len(jobs), comes_from_file=False, single=False)
+        followed[place] = initials.follows(place)
+        after = jobs[place].after
+        if after not in (None, followed[place]):
+            text = f"must be left out, or be the position of the job that `initial` names; got {after}"
+            document.blame(("jobs", place, "after"), text)
+    if document.mistakes:
+        raise InputError(document.mistakes)
+    return followed
+
+
+def check_parts(parts: Mapping[str, Any]) -> None:
+    """Raise `InputError` for parts of a scenario beside its chip and jobs that are of a wrong type.
+
+    >>> check_parts({"precision_given": "x"})
+    Traceback (most recent call last):
+    lstmsim.InputError: precision_given: must be true or false, got 'x'
+    """
+    from lstmsim.base.wording import show
+
+    kinds: dict[str, tuple[str, Callable[[object], bool]]] = {
+        "offers": ("a mapping of names to offers", lambda value: _maps(value, Offer)),
+        "calibration": ("a mapping of names of models to files", lambda value: _maps(value, str)),
+        "precision_given": ("true or false", lambda value: isinstance(value, bool)),
+    }
+    wrong = []
+    for key, (words, fits) in kinds.items():
+        value = parts.get(key)
+        if value is not None and not fits(value):
+            got = "one with other values" if isinstance(value, Mapping) else show(value)
+            wrong.append(Mistake(key, f"must be {words}, got {got}"))
+    if wrong:
+        raise InputError(wrong)
+
+
+def _maps(value: object, kind: type) -> bool:
+    """Whether a value maps texts to values of a type."""
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and isinstance(each, kind) for name, each in value.items()
+    )

@@ -22,13 +22,7 @@ _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "s
 def options_from(
     given: Collection[str] | Mapping[str, Any], known: Mapping[str, Any], what: str = "parameter of this method"
 ) -> dict[str, Any]:
-    """Read parameters of a kernel or of a planner.
-
-    given: texts like `tile=64`, or a mapping from name to value.
-    known: the parameters that there are.
-    what: one of them in words.
-
-    `InputError` with the nearest name for one that is not known, and for what is neither.
+    """Read parameters of a kernel or of a planner, in words a `what`; `InputError` for one that is not known.
 
     >>> known = dict.fromkeys(["tile", "shift", "order", "share", "padding"])
     >>> options_from(["tile=64", "shift=4,8", "order=sorted", "share=true", "padding=0.5"], known)
@@ -69,10 +63,7 @@ def _plain(word: str) -> Any:
 
 
 def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
-    """The chip of a name, a file, or itself.
-
-    overrides: texts like `partitions=8`, which change what its file says.
-    """
+    """The chip of a name, a file, or itself, with texts like `partitions=8` that change what its file says."""
     from lstmsim.files.yaml.source import LABEL
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.shared.loading import load_chip, load_scenario
@@ -97,3 +88,12 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
         raise InputError(
             [Mistake(each.place, hint) if each.place.partition("=")[0] in counted else each for each in told]
         ) from error
+
+
+def presets_with(name: str) -> list[str]:
+    """Names of the presets whose machines have a capability."""
+    from lstmsim.files.catalog import chip_files
+    from lstmsim.machines.registry import capability
+    from lstmsim.studies.shared.loading import load_chip
+
+    return [each for each in chip_files() if capability(load_chip(each).kind, name) is not None]

@@ -185,7 +185,7 @@ def test_a_run_that_has_no_room_for_a_burst_says_nothing_of_what_comes_behind() 
     [
         ({}, {"bound_ms": None}, "expected a bound"),
         ({}, {"percentile": 100.0}, "percentile"),
-        ({}, {"percentile": float("nan")}, "above 0 and below 100"),
+        ({}, {"percentile": float("nan")}, "finite number|above 0 and below 100"),
         ({}, {"bounds_ms": {"lstm-265": 1.0}}, "no job entry of that name; did you mean 'lstm-256'"),
         ({}, {"most_requests": 0}, "most_requests"),
         ({}, {"low": 5e6}, r"low: must be below .* the most that this machine can possibly do, got 5,000,000.0"),
