@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 @command(
     "compare",
-    "Simulate the same jobs on several chips, side by side.",
     CompareRequest,
     json_output(),
     Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
@@ -74,7 +73,7 @@ def _what(comparison: Comparison) -> str:
     )
 
 
-@command("search", "Search the best EP and VP of an array for a scenario's models.", SearchRequest, json_output())
+@command("search", SearchRequest, json_output())
 def search_command(files: Outputs, **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 

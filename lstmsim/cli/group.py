@@ -14,27 +14,28 @@ import click
 from lstmsim import __version__
 from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
 
-#: The commands in the order of their help, and the module of each.
+#: The commands in the order of their help: the module of each below `lstmsim.cli`, and its line in the list, which is
+#: shown without importing the command.
 COMMANDS = {
-    "simulate": "lstmsim.cli.simulate",
-    "compare": "lstmsim.cli.compare",
-    "validate": "lstmsim.cli.known",
-    "accuracy": "lstmsim.cli.networks",
-    "serve": "lstmsim.cli.serving",
-    "saturate": "lstmsim.cli.serving",
-    "load-latency": "lstmsim.cli.serving",
-    "fit": "lstmsim.cli.known",
-    "sparse": "lstmsim.cli.kernels",
-    "gemm": "lstmsim.cli.kernels",
-    "fuse": "lstmsim.cli.kernels",
-    "rtl": "lstmsim.cli.rtl",
-    "search": "lstmsim.cli.compare",
-    "sweep": "lstmsim.cli.sweep",
-    "merge": "lstmsim.cli.sweep",
-    "timeline": "lstmsim.cli.traces",
-    "program": "lstmsim.cli.traces",
-    "import": "lstmsim.cli.networks",
-    "list": "lstmsim.cli.known",
+    "simulate": ("simulate", "Simulate a scenario: how busy is the chip, and why not busier?"),
+    "compare": ("compare", "Simulate the same jobs on several chips, side by side."),
+    "validate": ("known", "Rerun every published figure that a model claims to reproduce."),
+    "accuracy": ("networks", "Compare fixed point with floating point: what do 8 bits cost?"),
+    "serve": ("serving", "Serve millions of requests: rates, latencies, queues, in little memory."),
+    "saturate": ("serving", "Find the highest rate of requests at which latencies keep their bounds."),
+    "load-latency": ("serving", "Measure latency against offered load, a curve for each policy or chip."),
+    "fit": ("known", "Say whether a scenario's chip fits an FPGA, and what binds."),
+    "sparse": ("kernels", "Simulate a product with a sparse matrix on a chip, and other ways to do it."),
+    "gemm": ("kernels", "Plan threads for a matrix product on a multi-core chip."),
+    "fuse": ("kernels", "Plan few kernels for the memory-intensive part of a network, on a chip."),
+    "rtl": ("rtl", "Write the chip as Verilog, proved equal to the simulation."),
+    "search": ("compare", "Search the best EP and VP of an array for a scenario's models."),
+    "sweep": ("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped."),
+    "merge": ("sweep", "Join the shards of a sweep."),
+    "timeline": ("traces", "Draw a saved trace, all of it or a window."),
+    "program": ("traces", "Run a program that was kept in a file, without its scenario."),
+    "import": ("networks", "Turn a network's file into a model file and its weights."),
+    "list": ("known", "Show models, chips, machines, devices, cells, graphs, policies, engines."),
 }
 
 _MISTAKE_LIMIT = 50
@@ -42,7 +43,8 @@ _MISTAKE_LIMIT = 50
 
 def command_of(name: str) -> click.Command:
     """Import a command, which is called `NAME_command` in its module."""
-    command: click.Command = getattr(import_module(COMMANDS[name]), f"{name.replace('-', '_')}_command")
+    module = import_module(f"lstmsim.cli.{COMMANDS[name][0]}")
+    command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
     return command
 
 
@@ -57,6 +59,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return command_of(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -38,7 +38,6 @@ class _Sizes(click.Command):
 
 @command(
     "gemm",
-    "Threads for a matrix product on a multi-core chip.",
     GemmRequest,
     *(_OUTPUT, picture_output("timeline", "Draw what each thread does over time"), _TRACE, _JSON),
     left_out=("m", "n", "k"),
@@ -85,7 +84,6 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
 
 @command(
     "sparse",
-    "A product with a sparse matrix on a chip, and other ways to do it.",
     SparseRequest,
     *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
     windowed=("trace",),
@@ -111,7 +109,6 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
 
 @command(
     "fuse",
-    "Few kernels for the memory-intensive part of a network, on a chip.",
     FusionRequest,
     *(picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
     picture_output("picture", "Draw the graph with its groups"),

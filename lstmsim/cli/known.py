@@ -19,7 +19,6 @@ _NAMES = {"keys": 46}
 
 @command(
     "list",
-    "Show models, chips, machines, devices, cells, graphs, policies, engines.",
     json_output("the list"),
     Output("json_schema", "Write a JSON schema of requests and of the keys of files; - is standard output."),
     more=[click.Argument(["kind"], required=False, type=click.Choice(list(KINDS)))],
@@ -65,7 +64,6 @@ GROUPS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-fitted", "brainwave-held-
 
 @command(
     "validate",
-    "Rerun every published figure that a model claims to reproduce.",
     *(ValidateRequest, json_output("every row")),
     Output("markdown", "Write every row as Markdown; - is standard output."),
     left_out=("groups",),
@@ -97,7 +95,7 @@ def validate_command(files: Outputs, groups: tuple[str, ...], **asked: Any) -> N
         raise click.exceptions.Exit(1)
 
 
-@command("fit", "Does a scenario's chip fit an FPGA, and what binds?", FitRequest, json_output())
+@command("fit", FitRequest, json_output())
 def fit_command(files: Outputs, **asked: Any) -> None:
     """Say what the chip of the file SCENARIO needs of an FPGA, with the weights of its models on the chip.
 

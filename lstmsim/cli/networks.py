@@ -38,7 +38,6 @@ class _Shown:
 
 @command(
     "accuracy",
-    "Compare fixed point with floating point: what do 8 bits cost?",
     *(AccuracyRequest, _Shown),
     json_output("the report"),
     picture_output("plot", "Draw the accuracy of each width, with the numbers next to it as .csv", numbers_beside),
@@ -67,7 +66,7 @@ def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: 
     files.finish(report, writers, lambda: text(accuracy_document(report, steps)))
 
 
-@command("import", "Turn a network's file into a model file and its weights.", ImportRequest)
+@command("import", ImportRequest)
 def import_command(
     files: Outputs, file: str, out: str | None, name: str | None, licence: str | None, force: bool, **asked: Any
 ) -> None:

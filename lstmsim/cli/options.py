@@ -30,7 +30,6 @@ Window = tuple[int, int | None]
 
 def command(
     name: str,
-    short: str,
     *parts: type | Output,
     left_out: Sequence[str] = (),
     windowed: Sequence[str] = (),
@@ -77,7 +76,7 @@ def command(
                 raise InputError([Mistake(place(each.place), each.sentence) for each in error.mistakes]) from error
 
         text = inspect.cleandoc(function.__doc__ or "")
-        return kind(name, params=params, callback=run, help=text, short_help=short)
+        return kind(name, params=params, callback=run, help=text)
 
     return decorate
 

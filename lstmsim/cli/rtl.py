@@ -12,7 +12,6 @@ from lstmsim.studies.rtl.request import RtlRequest
 
 @command(
     "rtl",
-    "The chip as Verilog, proved equal to the simulation.",
     RtlRequest,
     Output("vcd", "With --verify: write the signals of the RTL, and lstmsim's with them: .vcd.", (".vcd",)),
     picture_output("timeline", "With --verify: draw both runs, one above the other"),

@@ -34,7 +34,6 @@ class _Judged:
 
 @command(
     "serve",
-    "Serve millions of requests: rates, latencies, queues, in little memory.",
     *(
         ServeRequest,
         _Judged,
@@ -89,9 +88,7 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
         yield writer.writerows
 
 
-@command(
-    "saturate", "The highest rate of requests at which latencies keep their bounds.", SaturateRequest, json_output()
-)
+@command("saturate", SaturateRequest, json_output())
 def saturate_command(files: Outputs, **asked: Any) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
@@ -142,7 +139,6 @@ class _Drawn:
 
 @command(
     "load-latency",
-    "Latency against offered load, a curve for each policy or chip.",
     LoadLatencyRequest,
     Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
     *(json_output(), picture_output("plot", "Draw the curves"), _Drawn),

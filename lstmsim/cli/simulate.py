@@ -76,12 +76,7 @@ _OUTPUTS = (
 )
 
 
-@command(
-    "simulate",
-    "Simulate a scenario: how busy is the chip, and why not busier?",
-    *(SimulateRequest, _Shown, *_OUTPUTS),
-    windowed=("trace", "timeline", "report"),
-)
+@command("simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"))
 def simulate_command(
     files: Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
 ) -> None:

@@ -46,7 +46,7 @@ class _Drawn:
     ] = ()
 
 
-@command("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped.", *(SweepRequest, _Drawn))
+@command("sweep", *(SweepRequest, _Drawn))
 def sweep_command(
     files: Outputs,
     spec: str,
@@ -220,7 +220,6 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
 
 @command(
     "merge",
-    "Join the shards of a sweep.",
     *(MergeRequest, _Drawn),
     left_out=("out", "inputs"),
     more=[

@@ -36,7 +36,7 @@ class _TimelineRequest:
     ] = None
 
 
-@command("timeline", "Draw a saved trace, all of it or a window.", _TimelineRequest)
+@command("timeline", _TimelineRequest)
 def timeline_command(
     files: Outputs, trace: str, start: int | None, end: int | None, cores: tuple[int, ...] | None, out: str | None
 ) -> None:
@@ -64,7 +64,6 @@ class _ProgramRequest:
 
 @command(
     "program",
-    "Run a program that was kept in a file, without its scenario.",
     *(_ProgramRequest, json_output(), trace_output("Write what happened; formats as of `lstmsim simulate --trace`.")),
 )
 def program_command(files: Outputs, program: str, engine: str) -> None:
