@@ -104,7 +104,7 @@ def test_matrix_times_matrix(sizes: tuple[int, int, int], split: int) -> None:
 def test_slices_by_the_rule_are_added_up_by_a_kernel() -> None:
     # one tile, two SMs: min(floor(300 / 64), floor(4 / 1)) = 4 slices of roundup(75, 8) = 80 elements
     made = gemm((20, 300, 10), SMALL, 0, TOY)
-    assert slices_of(300, 0, SMALL, 1, 2) == [(0, 80), (80, 160), (160, 240), (240, 300)]
+    assert slices_of((64, 300, 16), SMALL, 0, 2) == [(0, 80), (80, 160), (160, 240), (240, 300)]
     assert [kernel.shape.name for kernel in made.run.kernels] == ["gemm", "reduce"]
     assert (made.run.arrays[-1].name, made.run.arrays[-1].elements) == ("partial", 4 * 200)
     reduce = made.run.kernels[1]
@@ -114,8 +114,8 @@ def test_slices_by_the_rule_are_added_up_by_a_kernel() -> None:
     assert stream(reduce, 6)[-1] == ("stg", 1, [8])
     assert stream(reduce, 7) == []
     # 13 elements are one slice of 16 if two are asked for, for slices are whole tiles
-    assert slices_of(13, 2, SMALL, 1, 2) == [(0, 8), (8, 13)]
-    assert slices_of(8, 2, SMALL, 1, 2) == [(0, 8)]
+    assert slices_of((64, 13, 16), SMALL, 2, 2) == [(0, 8), (8, 13)]
+    assert slices_of((64, 8, 16), SMALL, 2, 2) == [(0, 8)]
 
 
 def test_small_whole_numbers_do_not_run_over() -> None:

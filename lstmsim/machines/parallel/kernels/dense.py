@@ -184,8 +184,10 @@ def default_tiles(columns: int) -> tuple[Tile, ...]:
     return Tile(64, 64, 8, 8, 4), Tile(128, 64, 8, 8, 8), Tile(128, 128, 8, 8, 8)
 
 
-def slices_of(inner: int, split: int, tile: Tile, tiles: int, sms: int) -> list[tuple[int, int]]:
-    """The slices of the inner dimension, each from and to."""
+def slices_of(sizes: tuple[int, int, int], tile: Tile, split: int, sms: int) -> list[tuple[int, int]]:
+    """The slices of the inner dimension of a product of M, K and N, each from and to."""
+    rows, inner, columns = sizes
+    tiles = -(-rows // tile.bm) * -(-columns // tile.bn)
     count = split or max(1, min(inner // 64, 2 * sms // tiles))
     # ceil(inner / count), rounded up to whole inner elements of the tile
     length = -(-inner // (count * tile.bk)) * tile.bk
@@ -361,7 +363,6 @@ def gemm(
     """
     rows, inner, columns = sizes
     check_sizes(dict(zip("MKN", sizes, strict=True)))
-    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
     partial = gemm_partials(sizes, tile, split, device) or None
     memory = memories(device.element_bytes, A=rows * inner, B=inner * columns, C=rows * columns, partial=partial)
     phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
@@ -370,19 +371,14 @@ def gemm(
     if data is not None:
         if data[0].shape != (rows, inner) or data[1].shape != (inner, columns):
             raise InputError(Mistake("data", f"must be {rows} x {inner} and {inner} x {columns} numbers"))
-        result = _product(*data, slices)
+        result = _product(*data, slices_of(sizes, tile, split, device.sms))
     return Made(Run(memory, kernels), result, {"macs": rows * inner * columns})
 
 
 def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: ParallelDevice) -> int:
     """Elements of the array of partial results, 0 if the product is in one slice."""
-    rows, inner, columns = sizes
-    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
-    return len(slices) * rows * columns if len(slices) > 1 else 0
-
-
-def _tiles(rows: int, columns: int, tile: Tile) -> int:
-    return -(-rows // tile.bm) * -(-columns // tile.bn)
+    slices = len(slices_of(sizes, tile, split, device.sms))
+    return slices * sizes[0] * sizes[2] if slices > 1 else 0
 
 
 def gemm_phases(
@@ -394,13 +390,12 @@ def gemm_phases(
     sections: Sections,
 ) -> list[Phase]:
     """The phases alone, over arrays of any names; with several slices one that adds them up follows."""
-    rows, inner, columns = sizes
-    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
+    slices = slices_of(sizes, tile, split, device.sms)
     product = Gemm(tile, sizes, names, device.core.warp, tuple(slices), sections)
     residency(product.shape, device)
     if len(slices) == 1:
         return [product.phase]
-    parts, result = ("partial", len(slices)), (names[2], rows * columns)
+    parts, result = ("partial", len(slices)), (names[2], sizes[0] * sizes[2])
     return [product.phase, summing(KernelShape("reduce", 4, 16), device.core.warp, parts, result)]
 
 
