@@ -28,15 +28,9 @@ LFS_POINTER = b"version https://git-lfs"
 
 @contextmanager
 def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[BufferedReader, int]]:
-    """Open an existing file of at most 2 GB for reading; gives the file and its size in bytes.
+    """Open an existing file of at most 2 GB for reading; gives file and size in bytes; what: the content in words.
 
-    what: the expected content, in words (`an ONNX network`).
     `InputError` if there is no such file, or if it is empty, too large, a pipe or a Git LFS pointer.
-
-    >>> with bounded_file("no-such-file.pt", "a PyTorch file"):
-    ...     pass
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.pt: no such file or folder
     """
     name = os.fspath(path)
     try:

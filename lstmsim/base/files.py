@@ -151,11 +151,7 @@ def _explained(error: OSError, path: str) -> LstmsimError:
 
 @contextmanager
 def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterator[io.BufferedReader]:
-    """Open an existing file for reading bytes.
-
-    kept: whether it is an input, which no output may replace (`lstmsim.base.files`).
-    `InputError` if the file cannot be opened.
-    """
+    """Open an existing file for reading bytes; kept: no output may replace it. `InputError` if it cannot be opened."""
     try:
         file = open(path, "rb")  # noqa: SIM115 (opening is guarded, the caller's block is not)
     except (OSError, ValueError) as error:
@@ -203,7 +199,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
 
 
 class _PathError(Exception):
-    """An error about the target itself, which errors of the caller's block are not."""
+    """An error about the target itself, and none of the block of the caller."""
 
     def __init__(self, cause: OSError) -> None:
         self.cause = cause

@@ -66,11 +66,7 @@ def counted(number: int, what: str) -> str:
 
 
 def given_twice(first: object, second: object) -> str:
-    """What a sentence says of something that may be given once only, so that no value is dropped in silence.
-
-    >>> given_twice(3, "four")
-    "is given twice, as 3 and as 'four'; expected once"
-    """
+    """The end of a sentence on something that may be given once only, so that no value is dropped in silence."""
     return f"is given twice, as {show(first)} and as {show(second)}; expected once"
 
 
@@ -85,11 +81,7 @@ def listed(words: Iterable[object], conjunction: str = "or") -> str:
 
 
 def ranged(low: str, high: str) -> str:
-    """A range by its ends; a single value where both read alike.
-
-    >>> ranged("1.09", "2.30"), ranged("2.62", "2.62")
-    ('1.09 to 2.30', '2.62')
-    """
+    """A range by its ends; a single value where both read alike."""
     return low if low == high else f"{low} to {high}"
 
 

@@ -73,10 +73,7 @@ def _ran(program: Program | FlatProgram, *, keep: bool, check: bool) -> Machine:
 
 
 def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
-    """Run a program to its end; check: whether to look for broken rules of a Program first.
-
-    `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
-    """
+    """Run a program to its end; `ProgramError` if it breaks a rule (check: look first), `DeadlockError` if stuck."""
     machine = _ran(program, keep=True, check=check)
     tables = {}
     for table in TABLES:

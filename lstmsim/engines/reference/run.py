@@ -177,10 +177,7 @@ class Machine(Dispatcher):
 
 
 def run(program: Program, *, check: bool = True) -> Trace:
-    """Run a program to its end; check: whether to look for broken rules first.
-
-    `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
-    """
+    """Run a program to its end; `ProgramError` if it breaks a rule (check: look first), `DeadlockError` if stuck."""
     if check:
         validate(program)
     machine = Machine(program)

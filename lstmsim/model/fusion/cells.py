@@ -221,8 +221,7 @@ class _Step:
     def _part(self, product: StepProduct, name: str, called: str) -> str:
         if len(product.sums) == 1:
             return self._product(product, called)
-        rows = product.rows[product.sums.index(name)]
-        return self._rows_of(product, product.start(name), rows, called)
+        return self._rows_of(product, product.start(name), product.rows[product.sums.index(name)], called)
 
     def _rows_of(self, product: StepProduct, start: int, rows: int, called: str) -> str:
         """Some rows of a product, biases added."""

@@ -380,8 +380,7 @@ def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False)
 
 def first_wave(device: FusionDevice) -> int:
     """How many blocks a grid has at most, until more is known; docs/fusion.md, section 5."""
-    wave = device.wave(device.block_threads, 0)
-    if wave < 1:
+    if (wave := device.wave(device.block_threads, 0)) < 1:
         said = f"no block of {device.block_threads} threads fits on a multiprocessor"
         raise InputError(Mistake("block_threads", f"{said}; expected fewer threads or more registers or warps"))
     return wave

@@ -353,10 +353,7 @@ def _scheme(graph: Graph, one: Placed, placed: Sequence[Placed], reads: Reads, o
 
 
 def _computed_elsewhere(graph: Graph, one: Placed) -> str:
-    """Why readers of the owner's block would not see a reduce's results; empty if they do.
-
-    Indices may reach a reduce's operand and its result on ways of their own, so that both have owners of their own.
-    """
+    """Why readers of the owner's block would not see results of a reduce; empty if they do."""
     if graph.nodes[one.node].kind != REDUCE:
         return ""
     blocks = by_result(graph, one.node, one.work.block)[:, 0]

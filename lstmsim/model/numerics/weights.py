@@ -120,11 +120,10 @@ def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
     sentences = []
     for key, shape in expected.items():
         name = f"{key[0]} {' of '.join(reversed(key[1:]))}"
-        if key not in given:
-            if key[0] != "bias":
-                sentences.append(f"{name} is missing, expected shape {list(shape)}")
-        elif text := _wrong_numbers(name, given[key], shape):
-            sentences.append(text)
+        if key in given:
+            sentences += [text] if (text := _wrong_numbers(name, given[key], shape)) else []
+        elif key[0] != "bias":
+            sentences.append(f"{name} is missing, expected shape {list(shape)}")
     sentences += [
         f"{key[0]} {key[1]} belongs to nothing in cell {layer.cell.name!r}" for key in given.keys() - expected.keys()
     ]
