@@ -64,18 +64,18 @@ def column_text(column: Column) -> str:
     whole = f"localparam [{bits * len(values) - 1}:0] {name} = {{{', '.join(words)}}};"
     if len(whole) <= _WIDTH:
         return head + whole
-    return head + f"localparam [{bits * len(values) - 1}:0] {name} = {{\n" + _wrapped(words) + "\n};"
+    return head + f"localparam [{bits * len(values) - 1}:0] {name} = {{\n" + wrapped(words, "  ") + "\n};"
 
 
-def _wrapped(words: Sequence[str]) -> str:
-    lines, line = [], " "
+def wrapped(words: Sequence[str], indent: str) -> str:
+    """Write a list of words, with commas between them, in lines that are not too long."""
+    lines = [indent]
     for place, word in enumerate(words):
-        text = f" {word}" + ("," if place < len(words) - 1 else "")
-        if len(line) + len(text) > _WIDTH:
-            lines.append(line)
-            line = " "
-        line += text
-    return "\n".join([*lines, line])
+        text = word + ("," if place < len(words) - 1 else "")
+        if lines[-1] != indent and len(lines[-1]) + 1 + len(text) > _WIDTH:
+            lines.append(indent)
+        lines[-1] += text if lines[-1] == indent else f" {text}"
+    return "\n".join(lines)
 
 
 def number_text(numbers: Iterable[tuple[str, int]]) -> str:

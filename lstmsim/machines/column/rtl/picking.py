@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.lanes_module import TOKEN
-from lstmsim.machines.column.rtl.layout import INTEGER, Column, column_text, number_text
+from lstmsim.machines.column.rtl.layout import INTEGER, Column, column_text, number_text, wrapped
 from lstmsim.machines.column.rtl.plan import CorePlan, Design
 
 
@@ -188,24 +188,14 @@ def _lanes(plans: Sequence[CorePlan]) -> str:
             for slot, memory in enumerate(kind.memories):
                 given.append(f".y_{kind.number}_{slot}(y[{memory}*WIDTH*VECTOR_BITS +: WIDTH*VECTOR_BITS])")
         word = "if" if place == 0 else "else if"
-        listed = _wrapped(given, "        ")
+        listed = wrapped(given, "        ")
         text.append(
             f"    {word} (CORE == {plan.number}) begin : core_{plan.number}\n"
             f"      npu_lanes_c{plan.number} #(.D(D)) own (\n{listed}\n      );\n    end"
         )
     memories = "  localparam integer MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];\n"
-    listed = _wrapped([port for _, port in ports], "  ")
+    listed = wrapped([port for _, port in ports], "  ")
     declared = "\n".join(f"  {kind} {port};" for kind, port in ports)
     body = "  generate\n" + "\n".join(text) + "\n  endgenerate\n"
     head = f"module npu_lanes #(parameter CORE = 0) (\n{listed}\n);\n{_sizes('CORE', declared + body)}\n"
     return f"{head}{memories}{declared}\n{body}endmodule\n"
-
-
-def _wrapped(words: Sequence[str], indent: str, most: int = 118) -> str:
-    lines = [indent]
-    for place, word in enumerate(words):
-        text = word + ("," if place < len(words) - 1 else "")
-        if lines[-1] != indent and len(lines[-1]) + 1 + len(text) > most:
-            lines.append(indent)
-        lines[-1] += text if lines[-1] == indent else f" {text}"
-    return "\n".join(lines)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lstmsim.base.wording import markdown
-from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, bits_of
+from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of
+from lstmsim.machines.column.rtl.lanes.lanes_module import SPACES
 from lstmsim.machines.column.rtl.layout import depth_of, widths
 from lstmsim.machines.column.rtl.picking import Shifts
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Kind, StageRow
-from lstmsim.machines.column.rtl.words import SPACES, Pass, parts_of, word_bits
+from lstmsim.machines.column.rtl.words import parts_of, word_bits
 from lstmsim.model.cell import Stage
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_point import VectorFormat

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.column.rtl.lanes.lane import Pass
+from lstmsim.machines.column.rtl.lanes.lanes_module import SPACES, Write
 from lstmsim.machines.column.rtl.picking import Shifts
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
-
-#: Model, layer and direction.
-Pass = tuple[int, int, int]
 
 
 def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, FixedArithmetic]:
@@ -40,13 +39,7 @@ def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, F
     return passes
 
 
-#: Name of a file of words -> its space on the host's bus.
-SPACES = {"weights": 1, "frames": 2, "constants": 3, "tables": 4, "parameters": 5, "initial": 6}
-
 Integers = NDArray[np.int64]
-
-#: Address on the bus, and 32 bits of data.
-Write = tuple[int, int]
 
 _PART = 32
 #: Numbers of 32 bits that an address has bits for.

@@ -10,9 +10,10 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.rtl.lanes.lanes_module import SPACES
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as plan_design
-from lstmsim.machines.column.rtl.words import SPACES, constants, frames, passes_of, shifts_of, weights
+from lstmsim.machines.column.rtl.words import constants, frames, passes_of, shifts_of, weights
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_point import saturate, shifted

@@ -27,8 +27,8 @@ from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.numerics.weights import Stimulus
 
-#: Spaces of the host's bus that lanes decode.
-SPACES = {"tables": 4, "parameters": 5, "initial": 6}
+#: Name of a file of words -> its space on the host's bus; lanes decode the last three.
+SPACES = {"weights": 1, "frames": 2, "constants": 3, "tables": 4, "parameters": 5, "initial": 6}
 
 #: Fields of the delay line of turns, and the localparam of their width ("": one bit).
 TOKEN: Mapping[str, str] = {
