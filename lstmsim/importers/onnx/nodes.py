@@ -221,18 +221,6 @@ def foreign_recurrent(node: Any) -> bool:
     return node.domain not in DEFAULT_DOMAINS and any(kind in str(node.op_type).upper() for kind in RECURRENT)
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """The sizes that a node states, before its parts are compared."""
-
-    kind: str
-    gates: int
-    directions: int
-    hidden: int
-    input: int
-    batch_first: bool
-
-
 def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
     """Read the layer that a recurrent node describes, or give the sentences that say why it describes none."""
     node = scope.nodes[index]
@@ -246,15 +234,17 @@ def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
     sizes = _sizes(shapes, scope, node, given)
     if isinstance(sizes, str):
         return [sizes]
-    for what, size in (("hidden_size", sizes.hidden), ("the width of its input", sizes.input)):
+    for what, size in zip(("hidden_size", "the width of its input"), sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
             refused.append(f"{what} is {size}, must be between 1 and {MAX_SIZE}")
-    refused = refused or _disagreements(shapes, scope, node, sizes)
-    return refused or Layer(own, sizes.hidden, sizes.input, sizes.directions == 2, reverse=direction == "reverse")
+    if refused:
+        return refused
+    layer = Layer(own, *sizes, direction == "bidirectional", reverse=direction == "reverse")
+    return _disagreements(shapes, scope, node, layer) or layer
 
 
-def _sizes(shapes: Shapes, scope: Scope, node: Any, given: dict[str, Any]) -> _Sizes | str:
-    kind = str(node.op_type)
+def _sizes(shapes: Shapes, scope: Scope, node: Any, given: dict[str, Any]) -> tuple[int, int] | str:
+    """The hidden units and the elements of the input, or why they are not known."""
     weights, recurrence = shapes.of(scope, node_input(node, 1)), shapes.of(scope, node_input(node, 2))
     for name, place, shape in (("W", 1, weights), ("R", 2, recurrence)):
         if shape is None:
@@ -270,24 +260,22 @@ def _sizes(shapes: Shapes, scope: Scope, node: Any, given: dict[str, Any]) -> _S
         width = frames[-1] if frames else None
     if width is None:
         return f"the width of its input cannot be read from the file: {_origin(scope, node, 1)}"
-    directions = 2 if text(given, "direction", "forward") == "bidirectional" else 1
-    gates = len(cell(RECURRENT[kind]).gates)
-    return _Sizes(kind, gates, directions, hidden, width, bool(integer(given, "layout", 0)))
+    return hidden, width
 
 
-def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> list[str]:
+def _disagreements(shapes: Shapes, scope: Scope, node: Any, layer: Layer) -> list[str]:
     """Sentences on inputs whose shapes contradict hidden_size, the direction, or each other."""
-    rows = sizes.gates * sizes.hidden
-    state: Shape = (
-        (None, sizes.directions, sizes.hidden) if sizes.batch_first else (sizes.directions, None, sizes.hidden)
-    )
+    sides, hidden, lstm = layer.directions, layer.hidden, node.op_type == "LSTM"
+    rows = len(cell(RECURRENT[node.op_type]).gates) * hidden
+    batch_first = integer(attributes(scope, node), "layout", 0)
+    state: Shape = (None, sides, hidden) if batch_first else (sides, None, hidden)
     wanted: list[tuple[str, int, Shape]] = [
-        ("W", 1, (sizes.directions, rows, sizes.input)),
-        ("R", 2, (sizes.directions, rows, sizes.hidden)),
-        ("B", 3, (sizes.directions, 2 * rows)),
+        ("W", 1, (sides, rows, layer.input)),
+        ("R", 2, (sides, rows, hidden)),
+        ("B", 3, (sides, 2 * rows)),
         ("initial_h", 5, state),
-        *([("initial_c", 6, state), ("P", 7, (sizes.directions, 3 * sizes.hidden))] if sizes.kind == "LSTM" else []),
-        ("X", 0, (None, None, sizes.input)),
+        *([("initial_c", 6, state), ("P", 7, (sides, 3 * hidden))] if lstm else []),
+        ("X", 0, (None, None, layer.input)),
     ]
     sentences, projected = [], False
     for name, place, expected in wanted:
@@ -295,23 +283,18 @@ def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> li
         if shape is None or _fits(shape, expected):
             continue
         sentences.append(f"{name} is {_show(shape)}, expected {_show(expected)}")
-        projected |= sizes.kind == "LSTM" and _looks_projected(name, shape, sizes)
+        # the mark of a projection after h: c (or the gates) belong to more units than h has
+        projected |= lstm and name == "initial_c" and len(shape) == 3 and (shape[2] or 0) > hidden
+        projected |= lstm and name == "R" and shape[2] == hidden and (shape[1] or 0) > rows
     if not sentences:
         return []
-    sentence = f"its parts contradict hidden_size {sizes.hidden}: {'; '.join(sentences)}"
+    sentence = f"its parts contradict hidden_size {hidden}: {'; '.join(sentences)}"
     if projected:
         sentence += (
             "; this looks like an nn.LSTM with proj_size, which ONNX cannot express and PyTorch's dynamo exporter "
             "writes wrongly: export it without proj_size"
         )
     return [sentence]
-
-
-def _looks_projected(name: str, shape: Shape, sizes: _Sizes) -> bool:
-    """Whether c (or the gates) belong to more units than h has: the mark of a projection after h."""
-    if name == "initial_c":
-        return len(shape) == 3 and (shape[2] or 0) > sizes.hidden
-    return name == "R" and shape[2] == sizes.hidden and (shape[1] or 0) > sizes.gates * sizes.hidden
 
 
 def _fits(shape: Shape, expected: Shape) -> bool:
