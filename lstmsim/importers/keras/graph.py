@@ -252,12 +252,8 @@ class _Around:
     upstream: Upstream = field(default_factory=Upstream)
 
 
-def placed_layers(model: Mapping[str, Any]) -> Iterator[Placed]:
+def placed_layers(model: Mapping[str, Any], around: _Around = _Around()) -> Iterator[Placed]:
     """Go through every layer of a model and of the models in it; `InputError` if the configuration is damaged."""
-    yield from _placed(model, _Around())
-
-
-def _placed(model: Mapping[str, Any], around: _Around) -> Iterator[Placed]:
     names = around.names
     if len(names) > MAX_DEPTH:
         raise InputError(f"its configuration nests models more than {MAX_DEPTH} deep")
@@ -273,12 +269,11 @@ def _placed(model: Mapping[str, Any], around: _Around) -> Iterator[Placed]:
         own, times = paths[name], calls.get(name, ())
         if _is_model(entry):
             again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
-            yield from _placed(entry, _Around(f"{own}/", (*names, name), again, upstream_of(name)))
+            yield from placed_layers(entry, _Around(f"{own}/", (*names, name), again, upstream_of(name)))
         else:
             lower = paths.get(below.get(name, ""), "")
             upstream = upstream_of(name) if _is_recurrent(entry) else Upstream()
-            every = tuple(times)
-            yield Placed(entry, own, (*names, name), lower, every, masks, kinds, around.again, upstream)
+            yield Placed(entry, own, (*names, name), lower, tuple(times), masks, kinds, around.again, upstream)
 
 
 def _is_model(entry: Mapping[str, Any]) -> bool:
