@@ -44,11 +44,7 @@ def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> 
     """Draw a group of bars for each workload (of a single workload, a bar for each machine).
 
     TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
-    compared (`Comparison.by_latency`), mean and percentiles of the latency are drawn, with 95 % intervals as far as
-    they are known.
-
-    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
-        at all.
+    compared, mean and percentiles are drawn, with 95 % intervals as far as they are known.
     `InputError` for another suffix, or for more than `MAX_BARS` bars.
     """
     name = None if path is None else os.fspath(path)
@@ -73,10 +69,6 @@ def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> 
     return figure
 
 
-def _tops(comparison: Comparison) -> Value:
-    return lambda row, column: comparison.entries[row][column].tops
-
-
 def _utilization(comparison: Comparison) -> Value:
     def value(row: int, column: int) -> float | None:
         share = comparison.entries[row][column].utilization
@@ -89,11 +81,9 @@ def _draw(figure: Figure, comparison: Comparison) -> None:
     rows, machines = len(comparison.workloads), len(comparison.machines)
     figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    drawn = _draw_bars(upper, comparison, _tops(comparison), ".3g", rows)
+    drawn = _draw_bars(upper, comparison, lambda row, column: comparison.entries[row][column].tops, ".3g", rows)
     _draw_bars(lower, comparison, _utilization(comparison), ".1f", rows)
-    _scale(
-        upper, [value for row in range(rows) for column in range(machines) if (value := _tops(comparison)(row, column))]
-    )
+    _scale(upper, [each.tops for row in comparison.entries for each in row if each.tops])
     upper.set_ylabel("TOPS")
     _percent_axis(lower)
     prefix = _common_prefix([each.name for each in comparison.workloads])
@@ -124,13 +114,13 @@ def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
         own = comparison.entries[0][column].latencies
         return None if own is None else own.mean if row == 0 else own.percentiles[PERCENTILES[row - 1]]
 
-    def value(row: int, column: int) -> float | None:
-        each = interval(row, column)
-        return None if each is None else each.value
-
     def top(row: int, column: int) -> float | None:
         each = interval(row, column)
         return None if each is None else each.value + (each.half_width or 0.0)
+
+    def value(row: int, column: int) -> float | None:
+        each = interval(row, column)
+        return None if each is None else each.value
 
     drawn = _draw_bars(left, comparison, value, ".3g", len(names), top)
     _draw_bars(right, comparison, _utilization(comparison), ".1f", 1)
@@ -148,8 +138,8 @@ def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
     _percent_axis(right)
     _groups(left, len(names))
     _groups(right, 1)
-    told = {0: "", machines: "\n(too few)"}
-    labels = [name + told.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
+    words = {0: "", machines: "\n(too few)"}
+    labels = [name + words.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
     left.set_xticks(range(len(names)), labels)
     right.set_xticks([])
     _legend(figure, comparison, drawn)

@@ -14,8 +14,8 @@ from lstmsim.model.scenario import Chip, Job
 from lstmsim.report.figures_text import three_digits
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
 
-#: Keys that are told of every machine.
-_TOLD = ("name", "frequency_mhz", "element_bytes")
+#: Keys that are shown of every machine.
+_SHOWN = ("name", "frequency_mhz", "element_bytes")
 
 
 def peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
@@ -61,7 +61,7 @@ def changed_keys(chip: Chip) -> tuple[str, ...]:
     if type(preset) is not type(chip):
         return ("kind",)
     description: Any = type(preset)
-    names = [each.name for each in fields(description) if each.name not in _TOLD]
+    names = [each.name for each in fields(description) if each.name not in _SHOWN]
     return tuple(name for name in names if getattr(chip, name) != getattr(preset, name))
 
 
@@ -109,10 +109,7 @@ _BYTES = {"FP16": 2, "FP32": 4}
 
 @dataclass(frozen=True)
 class ModelError:
-    """A simulated chip beside the published machine that it describes.
-
-    chip, design: both machines.
-    ratios: by workload, simulated / published milliseconds.
+    """A simulated chip and the published machine that it describes, with simulated / published ms by workload.
 
     >>> chip, design = Machine("v100", False, 9, 1530.0), Machine("V", True, None, None)
     >>> error = ModelError(chip, design, {"a": 0.5, "b": 2.0})
@@ -176,8 +173,8 @@ def about_machines(comparison: Comparison) -> list[str]:
     """Two sentences: precision and clock of simulated and of published machines; none without published ones."""
     if not any(each.published for each in comparison.machines):
         return []
-    told: dict[bool, list[str]] = {False: [], True: []}
+    words: dict[bool, list[str]] = {False: [], True: []}
     for each in comparison.machines:
         clock = "clock not published" if each.frequency_mhz is None else f"{each.frequency_mhz:g} MHz"
-        told[each.published].append(f"{each.name} ({'; '.join(filter(None, (each.precision, clock)))})")
-    return [f"Simulated: {', '.join(told[False])}.", f"Published: {', '.join(told[True])}."]
+        words[each.published].append(f"{each.name} ({'; '.join(filter(None, (each.precision, clock)))})")
+    return [f"Simulated: {', '.join(words[False])}.", f"Published: {', '.join(words[True])}."]

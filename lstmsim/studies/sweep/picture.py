@@ -46,14 +46,8 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 _MOST_NAMED = 8
 
 
-def curve_look(number: int) -> tuple[str, str, Any]:
-    """Give colour, marker and line style of a curve by its place.
-
-    64 curves differ in colour or marker, 32 in their lines alone.
-
-    >>> curve_look(0), curve_look(8)
-    (('#0072B2', 'o', '-'), ('#0072B2', 's', (0, (5, 2))))
-    """
+def _curve_style(number: int) -> tuple[str, str, Any]:
+    """Give colour, marker and line style of a curve: 64 differ in colour or marker, 32 in their lines alone."""
     again = number // len(_MARKERS)
     marker = _MARKERS[(number + again) % len(_MARKERS)]
     return job_style(number).fill, marker, _DASHES[again % len(_DASHES)]
@@ -65,11 +59,7 @@ def named(axes: Sequence[Varied], key: str) -> str:
 
 
 def titled(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Write names and their values in a line that fits above a panel.
-
-    >>> titled(["hidden", "ep"], [512, 4])
-    'hidden 512, ep 4'
-    """
+    """Write names and their values in a line that fits above a panel."""
     return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
 
 
@@ -150,7 +140,7 @@ def _draw_group(
     on_device: bool,
 ) -> Line2D:
     """Draw the points of one kind of work and join its front; give what stands for them in a legend."""
-    colour, marker, dashes = curve_look(number)
+    colour, marker, dashes = _curve_style(number)
     on_front = {row["point"] for row in best}
     others = [row for row in members if row["point"] not in on_front]
     for some, size, strength in ((others, 3.5, 0.35), (best, 5.0, 1.0)):
@@ -255,7 +245,9 @@ def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Seq
     least = _least(rows, work_of(store))
     panels = grouped(rows, others)
     drawn = _drawn(panels, least)
-    norm = _norm([row for _, members in drawn for row in members])
+    # The same colours on all maps. A single value gets a span, or there would be no scale.
+    cycles = [max(row[_CYCLES], 1) for _, members in drawn for row in members if row["status"] == "done"] or [1]
+    norm = LogNorm(min(cycles), max(cycles) if max(cycles) > min(cycles) else 1.01 * min(cycles))
     grid = _grid(figure, len(drawn), [len({row[name] for row in rows}) for name in (ep, vp)])
     numbers: list[list[Any]] = [[*others, "ep", "vp", "status", _CYCLES, "best", "best_of_all"]]
     for panel, (values, members) in zip(grid, drawn, strict=False):
@@ -293,13 +285,6 @@ def _drawn(
         best = next(each for each in every if any(row["point"] in least for row in each[1]))
         shown = [*shown[:-1], best]
     return shown
-
-
-def _norm(rows: Sequence[Row]) -> LogNorm:
-    """The colours of cycles, the same on all maps. A single value gets a span, or there would be no scale."""
-    cycles = [max(row[_CYCLES], 1) for row in rows if row["status"] == "done"] or [1]
-    low, high = min(cycles), max(cycles)
-    return LogNorm(low, high if high > low else low * 1.01)
 
 
 def _grid(figure: Figure, count: int, cells: Sequence[int]) -> Any:
@@ -374,16 +359,13 @@ def _draw_cell(
         return
     if numbered:
         ink = "#FFFFFF" if norm(max(row[_CYCLES], 1)) > 0.5 else "#000000"
-        text = f"({row[_CYCLES]:,})" if fits(row) is False else f"{row[_CYCLES]:,}{_doubt(row)}"
+        # A question mark where there is a device and nobody can tell whether the chip fits it.
+        doubt = "?" if fits(row) is None and {"fits", "chip_fits"} & set(row) else ""
+        text = f"({row[_CYCLES]:,})" if fits(row) is False else f"{row[_CYCLES]:,}{doubt}"
         panel.text(*place, text, ha="center", va="center", fontsize=6.5, color=ink)
     if any(flags):
         colour, width = (_BEST_OF_ALL, 3.5) if flags[1] else (_BEST, 2)
         panel.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=3 + flags[1]))
-
-
-def _doubt(row: Row) -> str:
-    """A question mark where there is a device and nobody can tell whether the chip fits it."""
-    return "?" if fits(row) is None and {"fits", "chip_fits"} & set(row) else ""
 
 
 #: What can be drawn: cycles over EP and VP, utilization over the multipliers, the front of two objectives.
@@ -406,18 +388,9 @@ def kind_of(axes: Sequence[Axis]) -> str:
 def plot(
     store: Store, path: str | os.PathLike[str] | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
 ) -> Picture:
-    """Draw the table of a sweep.
+    """Draw the table of a sweep; arguments and errors as of `lstmsim.plot_sweep`.
 
-    A map has no place for points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
-
-    store: the sweep's file.
-    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
-        at all.
-    kind: one of `KINDS`. None: the front if the sweep has other objectives than the usual ones or `objectives` are
-        given; otherwise a heat map for axes EP and VP, utilization for an axis NPE, and the front for all other axes.
-    objectives: the two of the sweep's objectives that a front is drawn of, (x, y); empty: the first two, the second one
-        on the x axis. Only points that no point beats in these two are joined.
-    `InputError` for another suffix, if no point was simulated, or if the sweep has no axes for that kind.
+    A map shows no points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
@@ -445,12 +418,7 @@ def plot(
 
 
 def check_kind(axes: Sequence[Axis], kind: str | None) -> None:
-    """Raise `InputError` if the axes of a sweep do not allow that kind of picture.
-
-    >>> check_kind([Axis("h", ("jobs.0.model.layers.0.hidden",), ())], "utilization")
-    Traceback (most recent call last):
-    lstmsim.InputError: --plot-kind utilization: needs an axis for npe; this sweep varies h
-    """
+    """Raise `InputError` if the axes of a sweep do not allow that kind of picture."""
     keys = {axis.key for axis in axes}
     needed = {"heatmap": ({"ep", "vp"}, "axes for ep and for vp"), "utilization": ({"npe"}, "an axis for npe")}
     if kind in needed and not needed[kind][0] <= keys:
@@ -475,19 +443,23 @@ def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: 
     npe = named(axes, "npe")
     others = [axis.name for axis in axes if axis.name != npe]
     done = [row for row in rows if row["status"] == "done" and row[npe] is not None]
-    kept = _told_apart(axes, done, work_of(store))
+    kept = _curve_axes(axes, done, work_of(store))
     figure.set_size_inches(7, 4)
     panel = figure.subplots()
     numbers: list[list[Any]] = [[*others, "npe", "utilization", "best"]]
     curves, handles = grouped(done, kept), []
+
+    def shares(rows: Sequence[Row]) -> tuple[list[Any], list[float]]:
+        return [row[npe] for row in rows], [100 * row["utilization"] for row in rows]
+
     for number, members in enumerate(curves.values()):
-        colour, marker, dashes = curve_look(number)
+        colour, marker, dashes = _curve_style(number)
         best = [max(here, key=lambda row: row["utilization"]) for here in grouped(members, [npe]).values()]
         best.sort(key=lambda row: row[npe])
         look: Any = {"color": colour, "marker": marker, "markersize": 4}
         if len(best) < len(members):
-            panel.plot(*_shares(members, npe), linestyle="", alpha=0.25, **look)
-        handles += panel.plot(*_shares(best, npe), linestyle=dashes, linewidth=1.2, **look)
+            panel.plot(*shares(members), linestyle="", alpha=0.25, **look)
+        handles += panel.plot(*shares(best), linestyle=dashes, linewidth=1.2, **look)
         on_line = {row["point"] for row in best}
         for row in sorted(members, key=lambda row: row[npe]):
             values = [row[name] for name in others]
@@ -511,11 +483,7 @@ def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: 
     return numbers
 
 
-def _shares(rows: Sequence[Row], npe: str) -> tuple[list[Any], list[float]]:
-    return [row[npe] for row in rows], [100 * row["utilization"] for row in rows]
-
-
-def _told_apart(axes: Sequence[Axis], rows: Sequence[Row], work: Sequence[str]) -> list[str]:
+def _curve_axes(axes: Sequence[Axis], rows: Sequence[Row], work: Sequence[str]) -> list[str]:
     """The axes whose values have a curve each: all if these are few curves, always those of the work.
 
     EP and VP are the first to be taken together: what is asked is how well an array of some size can be used.

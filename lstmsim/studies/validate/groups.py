@@ -131,35 +131,36 @@ def brainwave_group(
 
     Without enough rows of the first half to fit a null model there is none.
     """
-    own_rows = []
-    null = _null(rows)
+    own = []
+    null = _null(in_group(FITTED_GROUP, rows))
     for row in in_group(key, rows):
         report = bench.on_preset(CHIP, [layer(row.cell, row.hidden, row.input)], row.steps, batch=row.batch)
-        assert row.latency_ms is not None
         # The notes of these rows are on their utilizations, which are not compared.
         blind = null.latency_ms(row.cell, row.steps) if null and row.cell in null.start_ms else None
-        own = Row(key, row.task, "latency", "ms", row.latency_ms, report.latency_ms.max, BAND, row.source, null=blind)
-        own_rows.append(own)
+        published, simulated = row.latency_ms or 0.0, report.latency_ms.max
+        own.append(Row(key, row.task, "latency", "ms", published, simulated, BAND, row.source, null=blind))
         tick()
+    every = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
     promised = len(FITTED) if key == FITTED_GROUP else _TASKS - len(FITTED)
-    return Group(key, _HALVES_TITLES[key], CHIP, tuple(own_rows), promised, _judgement(key, own_rows, rows))
+    return Group(key, _HALVES_TITLES[key], CHIP, tuple(own), promised, _judged(own, every, fitted=key == FITTED_GROUP))
 
 
 def _null(rows: Sequence[Measurement]) -> NullModel | None:
-    """The null model that was fitted to the first half; None if it has too few rows."""
+    """The null model that is fitted to some rows; None if these are too few."""
     try:
-        return fit_null(in_group(FITTED_GROUP, rows))
+        return fit_null(rows)
     except ValueError:
         return None
 
 
-def _judgement(key: str, own_rows: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
-    """This half beside the null model; None where a row has no figure of the null model."""
-    blind = [row.null_error for row in own_rows if row.null_error is not None]
-    if not own_rows or len(blind) < len(own_rows):
+def _judged(
+    own: Sequence[Row], rows: Sequence[Measurement], *, fitted: bool = False, null_fitted: bool = False
+) -> Judgement | None:
+    """Simulated rows in comparison with the null model; None where a row has no figure of it."""
+    blind = [row.null_error for row in own if row.null_error is not None]
+    if not own or len(blind) < len(own):
         return None
-    every = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
-    return Judgement(tuple(row.error for row in own_rows), tuple(blind), key == FITTED_GROUP, *noise(every))
+    return Judgement(tuple(row.error for row in own), tuple(blind), fitted, *noise(rows), null_fitted)
 
 
 V100 = "v100"
@@ -169,8 +170,6 @@ _HALVES = "chip.element_bytes=2"
 #: Within this ratio either way simulated times are promised. It was chosen after the first look at these rows (the
 #: worst is 2.6), so it says how far the model is off, and is no prediction that came true.
 FACTOR = 3.0
-#: Tasks of one step: the authors suspect that their time is initialisation, which is not simulated.
-_ONE_STEP = 1
 #: From so many units on, weights in FP16 (17 MB for an LSTM of 1,024) do not fit L2, so that every step is alike.
 _ALIKE_FROM = 1024
 _V100_TASKS = 10
@@ -212,22 +211,15 @@ def v100_group(rows: Sequence[Measurement], bench: Bench, tick: Callable[[], Non
         except InputError as error:
             remarks.append(f"left out: {row.task}: {error.mistakes[0].sentence}")
         else:
-            if row.steps > _ONE_STEP:
+            # Of tasks of one step the authors suspect that their time is initialisation, which is not simulated.
+            if row.steps > 1:
                 compared.append((row, ms))
             else:
-                told = f"{ms:.3g} ms simulated, {row.latency_ms:g} published ({row.note})"
-                remarks.append(f"left out: {row.task}, which is one step: {told}")
+                both = f"{ms:.3g} ms simulated, {row.latency_ms:g} published ({row.note})"
+                remarks.append(f"left out: {row.task}, which is one step: {both}")
         tick()
-    return _group(compared, remarks)
-
-
-def _group(compared: Sequence[tuple[Measurement, float]], remarks: Sequence[str]) -> Group:
-    """The rows beside the null model; none where these rows are too few to fit one."""
     used = [row for row, _ in compared]
-    try:
-        null = fit_null(used)
-    except ValueError:
-        null = None
+    null = _null(used)
     own = tuple(
         Row(
             group=V100,
@@ -243,8 +235,4 @@ def _group(compared: Sequence[tuple[Measurement, float]], remarks: Sequence[str]
         )
         for row, ms in compared
     )
-    judgement = None
-    if null:
-        errors = tuple(row.error for row in own), tuple(row.null_error or 0.0 for row in own)
-        judgement = Judgement(*errors, False, *noise(used), null_fitted=True)
-    return Group(V100, _TITLE, V100, own, _V100_TASKS, judgement, tuple(remarks))
+    return Group(V100, _TITLE, V100, own, _V100_TASKS, _judged(own, used, null_fitted=True), tuple(remarks))

@@ -121,11 +121,14 @@ def claim_rows(
     answer_rows = []
     for claim in claims:
         topic, judge = judges.get(claim.key, (_REST, _unsimulated))
-        answer_rows.append(_row(claim, topic, judge(claim)))
+        found, text = judge(claim), f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
+        row = ClaimRow(claim.key, topic, text, found.condition, found.simulated, found.verdict, claim.source)
+        answer_rows.append(row)
         tick()
-    answer_rows += [
-        _missing(key, judges[key][0] if key in judges else _REST) for key in sorted(KEYS - {c.key for c in claims})
-    ]
+    missing = "this claim is missing among the published ones"
+    for key in sorted(KEYS - {claim.key for claim in claims}):
+        topic = judges[key][0] if key in judges else _REST
+        answer_rows.append(ClaimRow(key, topic, key, missing, "", "fails", ""))
     return tuple(sorted(answer_rows, key=lambda row: TOPICS.index(row.topic)))
 
 
@@ -133,15 +136,6 @@ def _unsimulated(claim: Claim) -> Finding:
     if claim.key in NOT_SIMULATED:
         return Finding(NOT_SIMULATED[claim.key], "", "not simulated")
     return Finding("nothing here says how this claim is to be simulated", "", "fails")
-
-
-def _row(claim: Claim, topic: str, finding: Finding) -> ClaimRow:
-    text = f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
-    return ClaimRow(claim.key, topic, text, finding.condition, finding.simulated, finding.verdict, claim.source)
-
-
-def _missing(key: str, topic: str) -> ClaimRow:
-    return ClaimRow(key, topic, key, "this claim is missing among the published ones", "", "fails", "")
 
 
 CLAIMS = "claims"
@@ -188,31 +182,25 @@ def validate(
         raise InputError(mistakes)
     figures = figures or read_published()
     bench = Bench(engine)
-    tick = _ticker(sum(_size(each, figures) for each in wanted), progress)
-    compared = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
-    claims = claim_rows(figures.claims, figures.deepbench, bench, tick) if CLAIMS in wanted else ()
-    return Validation(engine, tuple(compared), claims)
+    parts = [_part(each, figures) for each in wanted if each != CLAIMS]
+    claimed = figures.claims if CLAIMS in wanted else ()
+    tick = _ticker(sum(size for size, _ in parts) + len(claimed), progress)
+    compared = tuple(make(bench, tick) for _, make in parts)
+    claims = claim_rows(claimed, figures.deepbench, bench, tick) if CLAIMS in wanted else ()
+    return Validation(engine, compared, claims)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
     return Mistake(what, f"no {what} called {name!r}{nearest(name, known) or '; there are: ' + ', '.join(known)}")
 
 
-def _group(key: str, figures: Published, bench: Bench, tick: Callable[[], None]) -> Group:
+def _part(key: str, figures: Published) -> tuple[int, Callable[[Bench, Callable[[], None]], Group]]:
+    """How many comparisons a group has, and what makes it."""
     if key in (RTL, CPP):
-        return intel_group(key, figures.intel, bench, tick)
+        return len(figures.intel), partial(intel_group, key, figures.intel)
     if key == V100:
-        return v100_group(figures.deepbench, bench, tick)
-    return brainwave_group(key, figures.deepbench, bench, tick)
-
-
-def _size(key: str, figures: Published) -> int:
-    """How many comparisons a group has."""
-    if key == CLAIMS:
-        return len(figures.claims)
-    if key == V100:
-        return len(v100_rows(figures.deepbench))
-    return len(figures.intel) if key in (RTL, CPP) else len(in_group(key, figures.deepbench))
+        return len(v100_rows(figures.deepbench)), partial(v100_group, figures.deepbench)
+    return len(in_group(key, figures.deepbench)), partial(brainwave_group, key, figures.deepbench)
 
 
 def _ticker(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
