@@ -33,7 +33,7 @@ from experiments.deepbench.settings import (
 from experiments.deepbench.tables import comparison_markdown, machines_markdown
 from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
-from lstmsim.machines.row.npu import shape_of
+from lstmsim.machines.row.npu import Shape
 from lstmsim.model.model import Precision
 from lstmsim.studies.compare.device_fits import fit_on
 from lstmsim.studies.compare.result import Comparison, geometric_mean
@@ -59,7 +59,7 @@ def room_columns(comparison: Comparison, chips: Sequence[ColumnNpu]) -> dict[str
 def too_large(names: Sequence[str]) -> dict[str, int]:
     """Give the tasks whose weights do not fit the Intel NPU, and their words: a product reads one of each engine a
     cycle."""
-    shape, words = shape_of(intel_npu().cores[0]), {}
+    shape, words = Shape(intel_npu().cores[0]), {}
     for name in names:
         (layer,) = load_model(PREFIX + name).layers
         words[name] = sum(

@@ -1,7 +1,4 @@
-"""Bars of a comparison: TOPS and utilization of each workload on each machine, published figures hatched.
-
-Of requests that come over time the bars show latencies.
-"""
+"""Bars of a comparison: TOPS and utilization, or latencies of requests that come over time; published ones hatched."""
 
 from __future__ import annotations
 

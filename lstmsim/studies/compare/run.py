@@ -120,8 +120,10 @@ def compare(
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well."""
     way = "at once" if each else arriving(scenario.jobs)
-    if way == "at once" and not each:
-        _refuse_queues_that_end(scenario.jobs)
+    ending = [job for job in scenario.jobs if job.may_leave] if way == "at once" and not each else []
+    if ending:
+        text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
+        raise InputError(Mistake(f"job {ending[0].name}", text))
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
     run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine)
     entries = _entries(scenario, rows, chips, run, progress)
@@ -165,14 +167,6 @@ def _entries(
                 progress(done, len(rows) * len(chips))
         entries.append(row)
     return entries
-
-
-def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
-    """Raise `InputError` for jobs that may leave the queue."""
-    for job in jobs:
-        if job.may_leave:
-            text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
-            raise InputError(Mistake(f"job {job.name}", text))
 
 
 def _models(jobs: Sequence[Job]) -> list[Row]:

@@ -1,11 +1,7 @@
 """Which (EP, VP) exist, how one is simulated, and how many cycles it takes at least.
 
-Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). All other bounds on
-EP and VP follow from docs/timing.md, section 2.
-
-The bound needs no simulation: an array issues at most one tile a cycle (docs/timing.md, section 3). So jobs on it take
-as many cycles as they have tiles, from the arrival of the first job. The last tile's sums take another MVM latency and
-a cycle until something of them is visible. No order of the tiles, no thread and no policy can change that.
+Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards), docs/timing.md,
+sections 2 and 3. An array issues at most one tile a cycle: no order of tiles, no thread and no policy is faster.
 """
 
 from __future__ import annotations
@@ -209,44 +205,32 @@ def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
 Least = Callable[[int, int], int]
 
 
-@dataclass(frozen=True)
-class _Load:
-    """Jobs, the latest first, that run on some of the searched cores and nowhere else."""
-
-    jobs: tuple[Job, ...]
-    cores: int
-
-
 def least_of(searched: Searched) -> Least:
     """Make the bound for the searched jobs on the searched cores; its VP must hold a unit of every model."""
-    loads = tuple(_loads(searched))
-    models = {id(job.model): job.model for load in loads for job in load.jobs}
+    # The jobs bound to each searched core; and all jobs on all cores together, if no core is left out.
+    latest = sorted(searched.jobs, key=lambda job: -job.arrival)
+    loads = [(tuple(job for job in latest if job.cores == (core,)), 1) for core in searched.cores]
+    if len(searched.cores) == len(searched.chip.cores):
+        loads.append((tuple(latest), len(searched.cores)))
+    models = {id(job.model): job.model for jobs, _ in loads for job in jobs}
     base = searched.chip.cores[searched.cores[0]]
 
     def least(ep: int, vp: int) -> int:
         core = searched.array.with_array(base, searched.npe, ep, vp)
         tiles = {number: searched.array.tiles(core, model) for number, model in models.items()}
         after: int = searched.array.last_cycles(core)
-        return max((_last(load, tiles) for load in loads), default=0) + after
+        return max((_last(jobs, cores, tiles) for jobs, cores in loads), default=0) + after
 
     return least
 
 
-def _loads(searched: Searched) -> list[_Load]:
-    """Jobs bound to each searched core, and, if no core is left out, all jobs on all cores together."""
-    latest = sorted(searched.jobs, key=lambda job: -job.arrival)
-    bound = [_Load(tuple(job for job in latest if job.cores == (core,)), 1) for core in searched.cores]
-    every = [_Load(tuple(latest), len(searched.cores))] if len(searched.cores) == len(searched.chip.cores) else []
-    return [load for load in (*bound, *every) if load.jobs]
-
-
-def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
-    """The earliest cycle after the last tile of a load."""
+def _last(jobs: Sequence[Job], cores: int, tiles: dict[int, tuple[int, int]]) -> int:
+    """The earliest cycle after the last tile of jobs, the latest first, that run on so many cores and nowhere else."""
     last = total = 0
-    for job in load.jobs:
+    for job in jobs:
         step, final = tiles[id(job.model)]
         total += job.steps * step
         alone = max(job.steps * step, (job.steps - 1) * job.frame_interval + final)
         # At best, all jobs that arrive no earlier than this one are spread over the cores.
-        last = max(last, job.arrival + max(alone, -(-total // load.cores)))
+        last = max(last, job.arrival + max(alone, -(-total // cores)))
     return last

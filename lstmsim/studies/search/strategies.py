@@ -41,7 +41,8 @@ def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance
             path.append(answer)
             best = _best(path)
             if answer.cycles > best.cycles * (1 + tolerance):
-                stopped = _too_slow(answer, best, tolerance)
+                more = f"{100 * (answer.cycles / best.cycles - 1):.1f} % more cycles than EP {best.ep}"
+                stopped = f"EP {ep} takes {more}; up to {100 * tolerance:.0f} % more are walked over"
                 break
         else:
             refused.append(answer)
@@ -61,11 +62,6 @@ def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance
 
 def _best(points: Iterable[Point]) -> Point:
     return min(points, key=lambda each: each.key)
-
-
-def _too_slow(point: Point, best: Point, tolerance: float) -> str:
-    more = f"{100 * (point.cycles / best.cycles - 1):.1f} % more cycles than EP {best.ep}"
-    return f"EP {point.ep} takes {more}; up to {100 * tolerance:.0f} % more are walked over"
 
 
 #: Most pairs that are simulated beside the useful ones: half a minute for one small job, minutes for several. With

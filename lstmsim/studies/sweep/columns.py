@@ -1,8 +1,4 @@
-"""Columns of a point's row: numbers of its simulation, and figures of its chip, which are never simulated.
-
-`npe` and what the machines count of their chips (`Target.counts`) are in every table. What the chip takes of an FPGA is
-there if the sweep names a `device`; `lstmsim.studies.fit.fit` counts it, for all models of the point's jobs together.
-"""
+"""Columns of a point's row: numbers of its simulation, and figures of its chip, which are never simulated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Points computed: by this process, by worker processes, or by the workers of a dask cluster.
+"""Points computed in chunks: by this process, by worker processes, or by the workers of a dask cluster.
 
-Every executor of `concurrent.futures` will do, because only `submit` is needed. Points go out in chunks of about a
-quarter of a second. When a worker or the whole executor ends, the lost points are tried once more, each alone. So a
-point that kills its worker takes no other point with it.
+Points of a chunk whose worker ends are tried once more, each alone; so a point that kills its worker fails alone.
 """
 
 from __future__ import annotations
@@ -285,7 +283,19 @@ class _Dispatch:
         try:
             self._fill()
             while self.out:
-                yield from self._collect()
+                for future in wait(self.out, return_when=FIRST_COMPLETED)[0]:
+                    chunk, executor = self.out.pop(future)
+                    try:
+                        outcomes = future.result()
+                    except Exception as error:
+                        self.suspects += chunk
+                        self._replace(executor, error)
+                        continue
+                    self.breaks = 0
+                    mean = sum(each.seconds for each in outcomes) / len(outcomes)
+                    fitting = int(_CHUNK_SECONDS / max(mean, 1e-6))
+                    self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, fitting))
+                    yield outcomes
                 self._fill()
             for point in self.suspects:
                 yield [self._alone(point)]
@@ -306,24 +316,6 @@ class _Dispatch:
                 return self.executor.submit(compute_chunk, self.setup, chunk)
             except BrokenExecutor as error:
                 self._replace(self.executor, error)
-
-    def _collect(self) -> Results:
-        done, _ = wait(self.out, return_when=FIRST_COMPLETED)
-        for future in done:
-            chunk, executor = self.out.pop(future)
-            try:
-                outcomes = future.result()
-            except Exception as error:
-                self.suspects += chunk
-                self._replace(executor, error)
-                continue
-            self._learn(outcomes)
-            yield outcomes
-
-    def _learn(self, outcomes: list[Outcome]) -> None:
-        self.breaks = 0
-        mean = sum(each.seconds for each in outcomes) / len(outcomes)
-        self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, int(_CHUNK_SECONDS / max(mean, 1e-6))))
 
     def _replace(self, executor: Executor, error: Exception) -> None:
         """Make another executor if the error broke this one, and no other has taken its place yet."""
@@ -346,13 +338,10 @@ class _Dispatch:
                 self._replace(self.executor, error)
                 # If no worker can start, the point has not been tried.
                 if not isinstance(error, CannotStartError):
-                    return self._failed(point, error)
+                    reason = f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})"
+                    values = self.setup.sweep.values(point)
+                    key, row = value_key(Resolver(self.setup), values), row_of(self.setup, values, ())
+                    return Outcome(point, key, "failed", None, " ".join(reason.split())[:500], 0.0, row)
             else:
                 self.breaks = 0
                 return outcome
-
-    def _failed(self, point: int, error: Exception) -> Outcome:
-        reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
-        values = self.setup.sweep.values(point)
-        key = value_key(Resolver(self.setup), values)
-        return Outcome(point, key, "failed", None, reason[:500], 0.0, row_of(self.setup, values, ()))

@@ -1,8 +1,6 @@
 """Small expressions over named numbers: parsed into Python's syntax tree, then computed by rules of this module.
 
-No code of an expression is ever run. Known are numbers, names, `+ - * / // % **`, comparisons (also chained),
-`and or not`, `A if C else B`, `min`, `max` and parentheses. Length, depth and the size of every number on the way are
-bounded.
+No code of an expression is ever run. Length, depth and the size of every number on the way are bounded.
 """
 
 from __future__ import annotations

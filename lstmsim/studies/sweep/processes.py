@@ -1,8 +1,6 @@
-"""Worker processes, each with a pipe of its own. A worker that ends takes no answer of another worker with it.
+"""Worker processes, each with a pipe of its own, so that one that is killed takes no answer of another with it.
 
-The pools of the standard library share one pipe and its lock among all workers. A worker that is killed while it writes
-leaves half a message in that pipe, and the reader waits for the rest for ever. Here only the worker itself holds the
-far end of its pipe, so the pipe ends with the worker.
+Why not the pools of the standard library: docs/decisions/search_and_sweeps.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""From the values of a point to its scenario.
+"""From the values of a point to its scenario, as by `--set`, shorter paths first.
 
-The values of a point are applied to the scenario's document like `--set`, shorter paths first. Reading and checking a
-document takes milliseconds, so it is done once for all points that differ only in numbers of cores, jobs and layers.
-Those numbers are then put into the frozen descriptions, which check themselves. All unusual values, also every number
-out of its range, go through reading and checking.
+Points that differ only in numbers of cores, jobs and layers share one reading of the document. These numbers are put
+into the frozen descriptions, which check themselves; all unusual values go through reading and checking.
 """
 
 from __future__ import annotations

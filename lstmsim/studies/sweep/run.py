@@ -1,7 +1,4 @@
-"""A sweep from its file to its tables: points that are left are computed and kept; shards are joined.
-
-The scenario's files are read once before the first point, and mistakes that no point could mend are reported.
-"""
+"""A sweep from its file to its tables: points that are left are computed and kept; shards are joined."""
 
 from __future__ import annotations
 
@@ -110,24 +107,20 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
     try:
         Resolver(setup).checked(sweep.values(first))
     except InputError as error:
-        mistakes = [each for mistake in error.mistakes for each in _hopeless(mistake, setup, file)]
+        mistakes: list[Mistake] = []
+        for mistake in error.mistakes:
+            label = mistake.place.removeprefix(LABEL)
+            path = label.partition("=")[0]
+            overridden = any(text.partition("=")[0] == path for text in setup.overrides)
+            if label == mistake.place:
+                mistakes += [mistake] if _LACKING.match(mistake.sentence) else []
+            elif overridden:
+                mistakes.append(mistake)
+            elif _NOWHERE.match(mistake.sentence):
+                names = [name for name, paths in sweep.paths.items() if path in paths]
+                mistakes += [Mistake(file.places[name], f"{path}: {mistake.sentence}") for name in names]
         if mistakes:
             raise InputError(mistakes) from None
-
-
-def _hopeless(mistake: Mistake, setup: Setup, file: SweepFile) -> Iterator[Mistake]:
-    """The mistake, with its place in the sweep file, if no value of an axis could mend it."""
-    label = mistake.place.removeprefix(LABEL)
-    if label == mistake.place:
-        if _LACKING.match(mistake.sentence):
-            yield mistake
-        return
-    path = label.partition("=")[0]
-    if any(text.partition("=")[0] == path for text in setup.overrides):
-        yield mistake
-    elif _NOWHERE.match(mistake.sentence):
-        names = [name for name, paths in setup.sweep.paths.items() if path in paths]
-        yield from (Mistake(file.places[name], f"{path}: {mistake.sentence}") for name in names)
 
 
 def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:

@@ -1,13 +1,7 @@
 """The one file of a sweep: SQLite, written by one process, complete up to the last commit whatever ends it.
 
-`results` holds what was computed, by key; it outlives a change of the sweep file. `points` links each point of the
-present sweep to its result and has its values. `sweep` is both, in the order of the points. `timings` keeps the wall
-times apart, so that equal sweeps have equal tables.
-
-Each row of `results` and `points` carries a checksum of itself. `mend` drops rows that do not match theirs, so that a
-sweep computes those points anew and never exports what the disk has made of them. All rows of `meta` share a checksum:
-where it does not match, `begin` writes them anew, and code that only reads refuses the file. Stores of format 1, which
-had no checksums, are begun anew.
+`results` has what was computed by key, `points` the values of each point of the present sweep and its key, `sweep` both
+in the order of the points, `timings` the wall times. Rows carry checksums: those that do not match are computed anew.
 """
 
 from __future__ import annotations

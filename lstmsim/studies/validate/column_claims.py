@@ -1,7 +1,6 @@
-"""What the column-wise LSTM patent and papers claim, simulated on the presets: EP and VP, throughput, ratios.
+"""What the column-wise LSTM patent and papers claim, simulated on the presets.
 
-The papers' abstracts name neither the tasks nor the sizes of the machines compared, so that most of their claims are
-shown and not judged.
+Abstracts name neither the tasks nor the sizes of machines, so that most of their claims are shown and not judged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What papers claim of kernels on a V100, simulated on the preset: sparse products, and fused kernels.
 
-Their matrices and networks are not here. So what is simulated is shown beside a claim and not judged, but for the
-graph that a paper draws.
+Their matrices and networks are not here: only the claim on the graph that a paper draws is judged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The parts of a validation: published rows and claims with what was simulated for them, and the null model.
 
-A model must beat the null model before it says anything about sizes: latency = start + k * steps, per cell, blind to
-size. It is fitted like the preset, on the same rows, by the least sum of squared relative errors, and judged on the
-same held-out rows.
+The null model, latency = start + k * steps per cell, is blind to size; whoever says anything of sizes must beat it.
 """
 
 from __future__ import annotations

@@ -33,49 +33,23 @@ Judge = Callable[[Claim], Finding]
 
 _PATENT, _SPEED, _OTHERS, _KERNELS, _REST = TOPICS
 
-_AREA = "area and logic are not simulated"
-_POWER = "power and energy are not simulated"
-_MACHINE = "there is no model of this machine"
-_GPU = "neither the tasks of this figure nor the times of single ones are public"
-_NOT_TIMED = "not timed: the device has kernels for the conversion by the hash, not for the other one"
-
-#: Claims that nothing here can say anything about, and why.
-NOT_SIMULATED: Mapping[str, str] = {
-    "que-fccm2020-devices": "names devices, no figure of theirs",
-    "que-fpt2020-area": _AREA,
-    "que-fpt2020-v100-power": _POWER,
-    "remarn-area": _AREA,
-    "remarn-v100-power": _POWER,
-    "que-jsps2020-energy": _POWER,
-    "que-asap2021-dsp": _AREA,
-    "que-asap2021-latency": _MACHINE,
-    "sharp-asic": _MACHINE,
-    "sharp-fpga": _MACHINE,
-    "sharp-gpu": _MACHINE,
-    "sharp-power": _POWER,
-    "e-batch-e-pur": _MACHINE,
-    "e-batch-tpu": _MACHINE,
-    "c-lstm-performance": _MACHINE,
-    "c-lstm-energy": _POWER,
-    "ese-cpu": _MACHINE,
-    "ese-gpu": _MACHINE,
-    "ese-power": _POWER,
-    "masr-area": _AREA,
-    "masr-energy": _POWER,
-    "masr-performance": _MACHINE,
-    "brds-efficiency": _POWER,
-    "nurvitadhi-volta-fp32": _MACHINE,
-    "nurvitadhi-volta-int8": _MACHINE,
-    "boutros-t4": _MACHINE,
-    "boutros-v100": _GPU,
-    "zhao-xeon": "there is no model of Plasticine, and none of this Xeon (two cores, 2 GHz)",
-    "zhao-v100": "there is no model of Plasticine; V100's own latencies are the group v100",
-    "gale-transformer": "whole networks other than recurrent ones are not simulated",
-    "yan-sorting": _NOT_TIMED,
-    "yan-dynamic-programming": _NOT_TIMED,
-    "yan-csr-orin": _MACHINE,
-    "yan-csr-4090": _MACHINE,
+#: Claims that nothing here can say anything about, by the reason.
+_REASONS = {
+    "names devices, no figure of theirs": "que-fccm2020-devices",
+    "area and logic are not simulated": "que-fpt2020-area remarn-area que-asap2021-dsp masr-area",
+    "power and energy are not simulated": "que-fpt2020-v100-power remarn-v100-power que-jsps2020-energy sharp-power "
+    "c-lstm-energy ese-power masr-energy brds-efficiency",
+    "there is no model of this machine": "que-asap2021-latency sharp-asic sharp-fpga sharp-gpu e-batch-e-pur "
+    "e-batch-tpu c-lstm-performance ese-cpu ese-gpu masr-performance nurvitadhi-volta-fp32 nurvitadhi-volta-int8 "
+    "boutros-t4 yan-csr-orin yan-csr-4090",
+    "neither the tasks of this figure nor the times of single ones are public": "boutros-v100",
+    "there is no model of Plasticine, and none of this Xeon (two cores, 2 GHz)": "zhao-xeon",
+    "there is no model of Plasticine; V100's own latencies are the group v100": "zhao-v100",
+    "whole networks other than recurrent ones are not simulated": "gale-transformer",
+    "not timed: the device has kernels for the conversion by the hash, not for the other one": "yan-sorting "
+    "yan-dynamic-programming",
 }
+NOT_SIMULATED: Mapping[str, str] = {key: reason for reason, keys in _REASONS.items() for key in keys.split()}
 
 
 def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
@@ -120,8 +94,15 @@ def claim_rows(
     judges = _judges(bench, rows)
     answer_rows = []
     for claim in claims:
-        topic, judge = judges.get(claim.key, (_REST, _unsimulated))
-        found, text = judge(claim), f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
+        reason = NOT_SIMULATED.get(claim.key)
+        topic, judge = judges.get(claim.key, (_REST, None))
+        if judge is not None:
+            found = judge(claim)
+        elif reason is not None:
+            found = Finding(reason, "", "not simulated")
+        else:
+            found = Finding("nothing here says how this claim is to be simulated", "", "fails")
+        text = f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
         row = ClaimRow(claim.key, topic, text, found.condition, found.simulated, found.verdict, claim.source)
         answer_rows.append(row)
         tick()
@@ -130,12 +111,6 @@ def claim_rows(
         topic = judges[key][0] if key in judges else _REST
         answer_rows.append(ClaimRow(key, topic, key, missing, "", "fails", ""))
     return tuple(sorted(answer_rows, key=lambda row: TOPICS.index(row.topic)))
-
-
-def _unsimulated(claim: Claim) -> Finding:
-    if claim.key in NOT_SIMULATED:
-        return Finding(NOT_SIMULATED[claim.key], "", "not simulated")
-    return Finding("nothing here says how this claim is to be simulated", "", "fails")
 
 
 CLAIMS = "claims"
