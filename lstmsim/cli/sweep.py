@@ -165,11 +165,11 @@ def _pictures(path: str | None, kind: str | None, objectives: Sequence[str], ste
 
 def _tables(option: str, table: str, stem: str, store: str) -> dict[str, str | None]:
     """Give the tables, the SQLite file, and the files that SQLite keeps next to it meanwhile, by what they are."""
-    from lstmsim.studies.sweep.store import beside
+    from lstmsim.studies.sweep.store import sidecars
     from lstmsim.studies.sweep.table import table_names
 
     tables = zip((table, f"{table} as Parquet"), table_names(stem), strict=False)
-    others = {f"{option}'s store's {each.removeprefix(f'{store}-')}": each for each in beside(store)}
+    others = {f"{option}'s store's {each.removeprefix(f'{store}-')}": each for each in sidecars(store)}
     return {**dict(tables), f"{option}'s store": store, **others}
 
 

@@ -1,1 +1,1 @@
-"""The same jobs on several chips, side by side, with published figures beside them."""
+"""The same jobs on several chips, side by side, with published figures."""

@@ -78,7 +78,7 @@ def device_fits(
     """Check every simulated chip on the device of every other machine, once for each workload.
 
     A chip on its own device is left out: it was built there, with widths of its own. Published machines without a
-    device (GPUs, chips that nobody has built) are one entry together, at the first chip.
+    device (GPUs, chips that were never built) are one entry together, at the first chip.
     """
     found = []
     for name, chip in zip(names, chips, strict=True):

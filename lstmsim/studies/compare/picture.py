@@ -20,7 +20,7 @@ from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval
 
-#: More bars than this in a panel are too thin to be told apart.
+#: More bars than this in a panel are too thin to be distinguished.
 MAX_BARS = 400
 
 #: Most bars with a number above each: more numbers could not be read.

@@ -84,7 +84,7 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
     if "cannot tell" in (base.verdict, other.verdict):
         return "whether a queue keeps up with what comes is not known"
     if base.turned_away != other.turned_away or base.requests != other.requests:
-        return "they served different requests: who turns more away has shorter queues"
+        return "they served different requests: a machine that rejects more has shorter queues"
     return ""
 
 

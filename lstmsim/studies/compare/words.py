@@ -149,7 +149,7 @@ def latency_figures(comparison: Comparison) -> dict[str, Cell]:
 
     cells = {"requests served": of(lambda own: f"{own.requests:,}")}
     if any(own.turned_away for own in known):
-        cells["turned away"] = of(lambda own: _part(len(own.turned_away), own.requests + len(own.turned_away)))
+        cells["rejected"] = of(lambda own: _part(len(own.turned_away), own.requests + len(own.turned_away)))
     if any(own.misses is not None for own in known):
         cells["late"] = of(lambda own: None if own.misses is None else _part(own.misses, own.requests))
     cells["mean latency ms"] = of(lambda own: _interval(own.mean))
@@ -198,7 +198,9 @@ def latency_notes(comparison: Comparison) -> list[str]:
         if which:
             notes.append(f"{verdict} on {', '.join(which)}: {VERDICTS[verdict]}.")
     if any(each.turned_away for _, each in own):
-        notes.append("All figures are of the requests that were served: who turns more of them away has less to do.")
+        notes.append(
+            "All figures are of the requests that were served: a machine that rejects more of them has less to do."
+        )
     return notes
 
 

@@ -64,8 +64,8 @@ def _best(points: Iterable[Point]) -> Point:
     return min(points, key=lambda each: each.key)
 
 
-#: Most pairs that are simulated beside the useful ones: half a minute for one small job, minutes for several. With
-#: powers of two for EP some thousands were enough for every proof that was tried.
+#: Most pairs that are simulated after the useful ones: half a minute for a small job, minutes for several. With powers
+#: of two for EP some thousands were enough for every proof that was tried.
 MOST = 50_000
 
 
@@ -90,18 +90,18 @@ def best_of_every(
     # The likely pairs come first, for a good pair excludes more of the others.
     for ep in eps:
         _try(tried, ep, [vp for vp in useful_vps(limits, npe, ep) if vp in vps[ep]], least, inf)
-    room, excluded = len(tried.answers) + most, 0
+    budget, excluded = len(tried.answers) + most, 0
     for ep in sorted(eps, key=tried.promise):
         left = [vp for vp in vps[ep] if (ep, vp) not in tried.answers]
         before = len(tried.answers)
-        excluded += _try(tried, ep, left, least, room)
+        excluded += _try(tried, ep, left, least, budget)
         skip(len(left) - (len(tried.answers) - before))
     pairs = sum(map(len, vps.values()))
     proven = len(tried.answers) + excluded == pairs and not tried.gap(least)
     return Exhaustive(tried.points, len(tried.answers) - tried.points, tried.best, pairs, excluded, proven)
 
 
-def _try(tried: _Tried, ep: int, vps: Sequence[int], least: Least, room: float) -> int:
+def _try(tried: _Tried, ep: int, vps: Sequence[int], least: Least, budget: float) -> int:
     """Try the VPs of an EP, the widest first, that may be better than the best; count the VPs that cannot be."""
     excluded = 0
     for number, vp in enumerate(vps):
@@ -112,7 +112,7 @@ def _try(tried: _Tried, ep: int, vps: Sequence[int], least: Least, room: float) 
             return excluded + len(vps) - number
         if (bound, ep, vp) > tried.best.key:
             excluded += 1
-        elif len(tried.answers) < room:
+        elif len(tried.answers) < budget:
             tried.add(ep, vp)
         else:
             break

@@ -50,7 +50,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
 
 
 def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
-    """The cycles of each name, summed over the cores that know it; a memory beside the chip is not a core."""
+    """The cycles of each name, summed over the cores that know it; a memory outside the chip is not a core."""
     summed = [0] * len(CYCLE_NAMES)
     for core, counts in zip(scenario.chip.core_figures, totals.cycles.tolist(), strict=False):
         for index in _known(core.stalls):

@@ -68,7 +68,7 @@ class Outcome:
 
 
 def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
-    """What the table keeps of a point beside its result: its values, then those of the columns about its chip."""
+    """What the table keeps of a point, apart from its result: its values, then those of the columns about its chip."""
     return (*values.values(), *(chip or [None] * len(setup.chip.names)))
 
 

@@ -42,7 +42,7 @@ from lstmsim.studies.sweep.table import (
 
 _MARKERS = "osD^vP*X"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-#: More names than this nobody can tell apart by colour.
+#: More names than this cannot be distinguished by colour.
 _MOST_NAMED = 8
 
 
@@ -64,7 +64,7 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Name the first curves of a panel beside it, and say how many more there are."""
+    """Name the first curves of a panel next to it, and say how many more there are."""
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
     shown, lines = list(names[:_MOST_NAMED]), list(handles[: min(len(names), _MOST_NAMED)])
@@ -91,7 +91,7 @@ def write_out(axis: PanelAxis) -> None:
 _WIDE = 8
 #: Most places of fronts that bear the number of their point.
 _MOST_NUMBERED = 12
-#: How points look that do not fit, of which nobody can tell, and that fit (or where there is no device). Of points at
+#: How points look that do not fit, of which it is not known, and that fit (or where there is no device). Of points at
 #: one place the last is seen: whether one of them fits is what the picture is asked for.
 _FILLS = {False: "none", None: "bottom", True: "full"}
 
@@ -170,7 +170,7 @@ def _places(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], list[floa
 
 
 def _number(panel: Axes, rows: Sequence[Row], x: str, y: str) -> None:
-    """Write the numbers of points beside them, if there are few; equal points bear that of one and how many.
+    """Write the numbers of points next to them, if there are few; equal points bear that of one and how many.
 
     It is the first that fits; if none does, the first.
     """
@@ -359,7 +359,7 @@ def _draw_cell(
         return
     if numbered:
         ink = "#FFFFFF" if norm(max(row[_CYCLES], 1)) > 0.5 else "#000000"
-        # A question mark where there is a device and nobody can tell whether the chip fits it.
+        # A question mark where there is a device and it is not known whether the chip fits it.
         doubt = "?" if fits(row) is None and {"fits", "chip_fits"} & set(row) else ""
         text = f"({row[_CYCLES]:,})" if fits(row) is False else f"{row[_CYCLES]:,}{doubt}"
         panel.text(*place, text, ha="center", va="center", fontsize=6.5, color=ink)
@@ -371,7 +371,7 @@ def _draw_cell(
 #: What can be drawn: cycles over EP and VP, utilization over the multipliers, the front of two objectives.
 KINDS = ("heatmap", "utilization", "pareto")
 
-#: More curves than this nobody can tell apart by colour.
+#: More curves than this cannot be distinguished by colour.
 _MOST_CURVES = 8
 #: Most sizes of arrays that are all written out below the curves; of more, powers of two are.
 _MOST_SIZES = 12

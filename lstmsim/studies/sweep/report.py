@@ -117,7 +117,7 @@ def _fit(row: Row, counted: Fitting | None) -> str:
         return ""
     where, fit = counted.device or "the device", fits(row)
     if fit is None:
-        return f"; whether it fits {where} nobody can tell"
+        return f"; it is not known whether it fits {where}"
     return f", which {'fits' if fit else 'does not fit'} {where}"
 
 

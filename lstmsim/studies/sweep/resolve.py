@@ -89,13 +89,13 @@ def every_core_key() -> frozenset[str]:
 @lru_cache(_MOST_KEPT)
 def quick_path(path: str) -> bool:
     """Say whether a number at that path can be put in without reading anything, on some machine."""
-    place = place_of(path)
-    if place is None:
+    where = key_path_of(path)
+    if where is None:
         return False
-    return place.key in every_core_key() if place.of_core else job_range(place.key) is not None
+    return where.key in every_core_key() if where.of_core else job_range(where.key) is not None
 
 
-class Place(NamedTuple):
+class KeyPath(NamedTuple):
     """Where a number stands in a scenario: the number of a core (or job), and the path below it."""
 
     of_core: bool
@@ -104,12 +104,12 @@ class Place(NamedTuple):
 
 
 @lru_cache(_MOST_KEPT)
-def place_of(path: str) -> Place | None:
-    """The place that a path leads to; None if it leads to no core and no job."""
+def key_path_of(path: str) -> KeyPath | None:
+    """The core or job that a path leads to; None if it leads to no core and no job."""
     for start, of_core in (("chip.cores.", True), ("jobs.", False)):
         index, dot, key = path.removeprefix(start).partition(".")
         if path.startswith(start) and dot and _INDEX.fullmatch(index):
-            return Place(of_core, int(index), key)
+            return KeyPath(of_core, int(index), key)
     return None
 
 
@@ -141,7 +141,7 @@ class Prepared:
         self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
-        # Jobs over several cores, and weights that must find room, are checked all together. Values that are drawn or
+        # Jobs over several cores, and weights that must fit, are checked all together. Values that are drawn or
         # come from a file are not one number.
         self.shared = (
             any(job.split for job in scenario.jobs)
@@ -153,7 +153,7 @@ class Prepared:
         self.first_job = [0, *accumulate(entry.get("count", 1) for entry in self.job_entries)]
         own = (each.name for each in fields(scenario) if each.init and each.name not in ("chip", "jobs"))
         self.others = {name: getattr(scenario, name) for name in own}
-        self.places: dict[str, tuple[Place, QuickRange | None]] = {}
+        self.places: dict[str, tuple[KeyPath, QuickRange | None]] = {}
         self.chips: dict[_Changes, Chip | None] = {}
         self.jobs: dict[_Changes, _Jobs | None] = {}
 
@@ -164,25 +164,25 @@ class Prepared:
         cores: list[tuple[int, str, Value]] = []
         jobs: list[tuple[int, str, Value]] = []
         for path, value in assignments:
-            place, bounds = self.places.get(path) or self._place(path)
+            where, bounds = self.places.get(path) or self._key_path(path)
             if bounds is None or not bounds.has(value):
                 return None
-            (cores if place.of_core else jobs).append((place.number, place.key, value))
+            (cores if where.of_core else jobs).append((where.number, where.key, value))
         chip = _kept(self.chips, tuple(cores), self._chip)
         made = _kept(self.jobs, tuple(jobs), self._jobs)
         if chip is None or made is None or not self._fits(chip, made):
             return None
         return Scenario(chip=chip, jobs=made[0], **self.others)
 
-    def _place(self, path: str) -> tuple[Place, QuickRange | None]:
-        """The place of a quick path, and the range of the number there; None if it must be read anew."""
-        place = place_of(path)
-        assert place is not None, "it is a quick path"
-        bounds = self.core_keys.get(place.key) if place.of_core else job_range(place.key)
-        if place.number >= len(self.core_entries if place.of_core else self.job_entries):
+    def _key_path(self, path: str) -> tuple[KeyPath, QuickRange | None]:
+        """The core or job of a quick path, and the range of the number there; None if it must be read anew."""
+        where = key_path_of(path)
+        assert where is not None, "it is a quick path"
+        bounds = self.core_keys.get(where.key) if where.of_core else job_range(where.key)
+        if where.number >= len(self.core_entries if where.of_core else self.job_entries):
             bounds = None
-        self.places[path] = place, bounds
-        return place, bounds
+        self.places[path] = where, bounds
+        return where, bounds
 
     def _chip(self, changes: _Changes) -> Chip | None:
         """The chip with the changed cores; None if it must be read anew."""
@@ -316,7 +316,7 @@ class Resolver:
         self.prepared: dict[tuple[str, ...], Prepared | None] = {}
         places = [(path, name) for name, paths in setup.sweep.paths.items() for path in paths]
         #: (path, name of its value) in the order in which values are set.
-        self.places = sorted(places, key=lambda place: place[0].count("."))
+        self.places = sorted(places, key=lambda where: where[0].count("."))
         self.quick = [each for each in self.places if quick_path(each[0])]
         self.slow = [each for each in self.places if not quick_path(each[0])]
 

@@ -30,7 +30,7 @@ from lstmsim.studies.sweep.processes import ProcessExecutor, processors
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
-from lstmsim.studies.sweep.store import SPELLING, STATUSES, Store, beside, checksum, quoted
+from lstmsim.studies.sweep.store import SPELLING, STATUSES, Store, checksum, quoted, sidecars
 from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
 
 #: Sentences about paths that lead nowhere, and about files that lack something: no value of an axis changes them.
@@ -207,7 +207,7 @@ def run_sweep(
     setup, axes = prepare(source, overrides)
     stem = table_stem(os.fspath(folder), shard)
     wanted = shard or (1, 1)
-    for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
+    for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):
         refuse_if_read(each)
     with made_folder(os.fspath(folder)), Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
@@ -290,7 +290,7 @@ def _compute(
     count = sum(left)
     if not count:
         if dask is not None:
-            # A wrong address is told even where no scheduler is needed.
+            # A wrong address is reported even where no scheduler is needed.
             pool.dask_executor(dask)[0].shutdown(wait=False)
         return counts
     results = _results(setup, _points(left), count, jobs, dask)
@@ -340,7 +340,7 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     return pool.on_executor(setup, points, lambda: ProcessExecutor(workers), workers)
 
 
-#: How the name of the output ends; the tables stand beside it, with other ends.
+#: How the name of the output ends; the tables stand next to it, with other ends.
 SUFFIX = ".sqlite"
 _RESULT = ("key", "status", *NUMBERS, "reason")
 _KEY, _STATUS = 0, 1
@@ -370,7 +370,7 @@ def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]])
     target = os.fspath(out)
     if not target.lower().endswith(SUFFIX):
         raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
-    written = [target, *beside(target), *table_names(target[: -len(SUFFIX)])]
+    written = [target, *sidecars(target), *table_names(target[: -len(SUFFIX)])]
     outputs = {identity_of(each) for each in written}
     for name in names:
         if identity_of(name) in outputs:

@@ -26,7 +26,7 @@ _MAX_VALUES = 1_000_000
 #: Keys of a sweep file, and what each means.
 SWEEP_KEYS = {
     "name": "name of the sweep, in its tables and pictures; default: the file's",
-    "scenario": "the scenario that points change: a path, or its keys in place; required",
+    "scenario": "the scenario that points change: a path, or its keys; required",
     "axes": "what varies, by name; or a list of groups of axes; required",
     "combine": "how axes go together: product (all combinations) or zip (in step); default: product",
     "constraints": "expressions over names of axes and of chip figures; points that break one are infeasible",
@@ -38,12 +38,12 @@ GROUP_KEYS = {"axes": "axes of the group, by name", "combine": "how they go toge
 #: Keys of an axis, and what each means.
 AXIS_KEYS = {
     "path": "where the value stands in the scenario, like chip.cores.0.ep; or a list of paths",
-    "values": "the values, in order; in place of from and to",
+    "values": "the values, in order; instead of from and to",
     "from": "the first number",
     "to": "the last number, if it is met",
-    "step": "what is added from one number to the next; in place of factor",
-    "factor": "what a number is multiplied by to give the next; in place of step",
-    "expression": "a number worked out from other axes, like 16384 // ep; the axis then has no values of its own",
+    "step": "what is added from one number to the next; instead of factor",
+    "factor": "what a number is multiplied by to give the next; instead of step",
+    "expression": "a number worked out from other axes, like 16384 // ep; the axis then has no values",
 }
 _COMBINE, _SENSES = ("product", "zip"), ("minimise", "maximise")
 _INDEX = re.compile(r"[0-9]{1,9}")
@@ -228,7 +228,7 @@ class _Reader:
             values = self._range(path, entry)
         else:
             for key in (each for each in ("to", "step", "factor") if each in entry):
-                document.blame((*path, key), "belongs to a range (from, to), not beside values", key=True)
+                document.blame((*path, key), "belongs to a range (from, to), not to values", key=True)
             values = self._listed((*path, "values"))
         return Axis(name, paths, values) if values else None
 
@@ -240,7 +240,7 @@ class _Reader:
             self.document.blame(path, f"a name of letters, digits and _ is expected; {show(name)} {why}", key=True)
             self.refused.add(name.lower())
         elif name.lower() in self.names:
-            self.document.blame(path, "there is an axis of that name in another place", key=True)
+            self.document.blame(path, "another axis has that name", key=True)
         self.names[name.lower()] = path
 
     def _paths(self, path: DataPath) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ class _Reader:
             return document, ""
         if not isinstance(given, dict):
             what = "required key is missing" if "scenario" not in self.data else "must be a mapping or a path"
-            document.blame(("scenario",), f"{what} (the scenario: a path, or its keys in place)")
+            document.blame(("scenario",), f"{what} (the scenario: a path, or its keys)")
             return document, ""
         own = Document(given, document.name, document.folder)
         for mine, theirs in ((own.values, document.values), (own.keys, document.keys)):

@@ -19,7 +19,7 @@ from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome
 
 
-def beside(path: str) -> tuple[str, ...]:
+def sidecars(path: str) -> tuple[str, ...]:
     """Name the files that SQLite may write, and remove, next to a store."""
     return tuple(f"{path}-{each}" for each in ("journal", "wal", "shm"))
 
@@ -45,7 +45,7 @@ def _locked(error: object) -> bool:
 FORMAT = "lstmsim sweep 2"
 #: The previous format, whose rows have no checksums.
 _UNCHECKED = "lstmsim sweep 1"
-#: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
+#: Part of the identity that `begin` gets: to be raised when values and reasons are spelled in another way than before.
 SPELLING = "2"
 #: What can become of a point.
 STATUSES = ("done", "infeasible", "failed")

@@ -132,7 +132,7 @@ def objectives_of(store: Store) -> tuple[Objective, ...]:
 
 
 def fits(row: Row) -> bool | None:
-    """Whether the chip of a point fits the sweep's device; None where there is no device, or nobody can tell."""
+    """Whether the chip of a point fits the sweep's device; None where there is no device, or it is not known."""
     value = next((row[name] for name in _COLUMNS if row.get(name) in ("true", "false")), None)
     return None if value is None else value == "true"
 
@@ -152,18 +152,18 @@ class Fitting:
         return self.drawn("", "")
 
     def drawn(self, too_large: str, unknown: str) -> str:
-        """The numbers in words, with the looks of points that do not fit and of those of which nobody can tell."""
+        """The numbers in words, with the marks of points that do not fit and of those of which it is not known."""
         where, every = self.device or "the device", self.fit + self.too_large + self.unknown
         large, doubt = (f" ({look})" if look else "" for look in (too_large, unknown))
         if self.unknown == every:
-            return f"whether any point fits {where} nobody can tell{doubt}"
+            return f"it is not known whether any point fits {where}{doubt}"
         if self.fit == every:
             return f"all {every:,} points fit {where}" if every > 1 else f"the only point fits {where}"
         if self.too_large == every:
             return f"{f'none of {every:,} points fits' if every > 1 else 'the only point does not fit'} {where}{large}"
         text = f"{self.fit:,} of {every:,} points fit {where}"
         text += f", {self.too_large:,} do not{large}" if self.too_large else ""
-        return text + (f"; of {self.unknown:,} nobody can tell{doubt}" if self.unknown else "")
+        return text + (f"; of {self.unknown:,} it is not known{doubt}" if self.unknown else "")
 
 
 def fitting(store: Store) -> Fitting | None:
@@ -225,7 +225,7 @@ class Judgement:
         notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
         if self.turned_away and "turned_away" not in {each.column for each in self.objectives}:
             notes.append(
-                f"{_points(self.turned_away)} turned jobs away, whose latencies nobody has; turned_away is no objective"
+                f"{_points(self.turned_away)} rejected jobs, which have no latency; turned_away is no objective"
             )
         return [text, *notes]
 
@@ -244,7 +244,7 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
         for point, *given in store.rows(["point", *names], "WHERE status = 'done'"):
             numbers, values = given[: len(NUMBERS)], given[len(NUMBERS) :]
             if str in map(type, numbers):
-                raise store.damage(f"point {point} has text in the place of a number")
+                raise store.damage(f"point {point} has text instead of a number")
             own = [each.cost(value) for each, value in zip(by, values, strict=False)]
             lacking.update(each.column for each, cost in zip(by, own, strict=True) if cost != cost)
             points.append(int(point))

@@ -202,8 +202,8 @@ class Speeds:
 
 def _row_wise(what: str) -> str:
     return (
-        f"DeepBench LSTM tasks, {_COLUMN} (65536 multipliers, 260 MHz) beside the {what} of Brainwave (96000, 250 MHz) "
-        f"in Zhao et al. 2019; the paper's tasks, sizes and rivals are not in its abstract; {_fits()}"
+        f"DeepBench LSTM tasks, {_COLUMN} (65536 multipliers, 260 MHz) against the {what} of Brainwave (96000, 250 "
+        f"MHz) in Zhao et al. 2019; the paper's tasks, sizes and rivals are not in its abstract; {_fits()}"
     )
 
 

@@ -58,7 +58,9 @@ class Kernels:
         """Show the throughput of rows of unlike lengths, sorted and plain, over that of equally long ones."""
         even, _ = self.product(even=True, order="plain")
         parts = [f"{order} {100 * even / self.product(even=False, order=order)[0]:.1f} %" for order in _ORDERS]
-        unlike = f"lengths of rows that deviate by {100 * self.sparse[4]:.0f} % of their mean, beside equally long ones"
+        unlike = (
+            f"lengths of rows that deviate by {100 * self.sparse[4]:.0f} % of their mean, against equally long ones"
+        )
         return Finding(self._condition(unlike), ", ".join(parts), "not judged")
 
     def drawn_graph(self, claim: Claim) -> Finding:

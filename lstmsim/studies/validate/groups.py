@@ -127,7 +127,7 @@ def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
 def brainwave_group(
     key: str, rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> Group:
-    """Compare the latencies of one half, beside the null model that was fitted to the first half.
+    """Compare the latencies of one half, and those of the null model that was fitted to the first half.
 
     Without enough rows of the first half to fit a null model there is none.
     """
@@ -198,7 +198,7 @@ def step_by_step_ms(row: Measurement, bench: Bench) -> float:
 
 
 def v100_group(rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None) -> Group:
-    """Compare the latencies, beside a null model that was fitted to these very rows."""
+    """Compare the latencies, and those of a null model that was fitted to these very rows."""
     compared: list[tuple[Measurement, float]] = []
     remarks = [
         "simulated at the preset's 1530 MHz, published at 1380 MHz; of each task the first step is simulated (two "

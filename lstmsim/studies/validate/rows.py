@@ -56,7 +56,7 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
     """Say how much the published latencies contradict that a larger model is not faster, and between which tasks.
 
     The result is the largest share by which the smaller of two tasks of one cell and equally many steps takes longer.
-    Two models whose errors differ by less cannot be told apart.
+    Two models whose errors differ by less cannot be distinguished.
     """
     worst, why = 0.0, "the published latencies contradict each other nowhere"
     for small, large in permutations(rows, 2):
@@ -70,7 +70,7 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A simulated half of the rows beside the null model.
+    """A simulated half of the rows in comparison with the null model.
 
     errors, null_errors: relative, in the order of the rows.
     fitted: whether both models saw these rows.
@@ -123,7 +123,7 @@ Verdict = Literal["holds", "fails", "not judged", "not simulated"]
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure beside the simulated one.
+    """A published figure and the simulated one.
 
     group: the key of its group.
     name: the task or workload.
@@ -183,7 +183,7 @@ class Group:
     chip: the preset.
     rows: published and simulated figures.
     promised: how many counted rows are known, so that a lost row is noticed.
-    judgement: these rows beside a null model, where there is one.
+    judgement: these rows in comparison with a null model, where there is one.
     remarks: what to know about the simulated figures, and what was left out.
     """
 
@@ -294,7 +294,7 @@ class ClaimRow:
 TOPICS = (
     "the patent's EP, VP and CAT",
     "throughput, threads, cores",
-    "speed beside other machines",
+    "speed against other machines",
     "kernels of a GPU",
     "not simulated",
 )
@@ -320,7 +320,7 @@ class Validation(Table, forms="lstmsim.studies.validate.report"):
     """All comparisons, simulated by one engine.
 
     engine: its name.
-    groups: rows beside published tables.
+    groups: rows of published tables.
     claims: one row for each claim.
     """
 

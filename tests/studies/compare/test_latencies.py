@@ -130,7 +130,7 @@ def test_queues_that_end_are_compared_by_what_was_served() -> None:
     assert two.sooner is None
     text = " ".join(compared.to_text().split())
     assert "than two: not comparable; they served different requests" in text
-    assert f"turned away {len(served[0])} ({100 * len(served[0]) / 12:.1f} %)" in text
+    assert f"rejected {len(served[0])} ({100 * len(served[0]) / 12:.1f} %)" in text
     with pytest.raises(InputError, match="leave queue_limit and patience out"):
         compare(Scenario(ONE, jobs(3, 0, queue_limit=1)), [ONE])
     alone = compare(Scenario(ONE, jobs(3, 0, queue_limit=0, patience=0)), [ONE], each=True)
@@ -146,7 +146,7 @@ def test_a_verdict_stands_only_where_intervals_are_apart() -> None:
     few = verdict(latencies(3.0, None), latencies(2.0))
     assert few.startswith("too few requests to tell; in this run 1.5 times as long")
     away = verdict(latencies(3.0, away=3), latencies(2.0))
-    assert away == "not comparable; they served different requests: who turns more away has shorter queues"
+    assert away == "not comparable; they served different requests: a machine that rejects more has shorter queues"
     unstable = verdict(latencies(3.0), latencies(2.0, verdict="unstable"))
     assert unstable == "not comparable; a queue is unstable: its latencies only say how long the run is"
 

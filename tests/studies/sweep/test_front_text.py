@@ -71,7 +71,7 @@ def test_of_what_nobody_can_tell_nothing_is_said_to_fit_or_not(tmp_path: Path) -
     run_sweep(sweep, tmp_path, jobs=1)
     with Store(tmp_path / "sweep.sqlite", create=False) as store:
         head, front = front_of(store)
-    assert head[0] == "mix: whether any point fits stratix-10-nx-2100 nobody can tell"
+    assert head[0] == "mix: it is not known whether any point fits stratix-10-nx-2100"
     assert "fit" not in "".join(head[1:]) + repr(front)
 
 

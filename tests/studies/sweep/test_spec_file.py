@@ -89,7 +89,7 @@ MISTAKES = [
     ("axes: {ep: {path: a, from: 1, to: 9e9}}", "s.yaml:2:35: axes.ep.to: makes more than 1,000,000 values"),
     ("axes: {1ep: {path: a, values: [1]}}", "s.yaml:2:8: axes.1ep: a name of letters"),
     ("axes: {busy: {path: a, values: [1]}}", "'busy' is a word of tables or expressions"),
-    ("axes: {a: {path: a, values: [1]}, A: {path: b, values: [1]}}", "there is an axis of that name"),
+    ("axes: {a: {path: a, values: [1]}, A: {path: b, values: [1]}}", "another axis has that name"),
     ("axes: {a: {path: a, values: [1]}}\ncombine: zipp", "s.yaml:3:10: combine: must be product or zip, got 'zipp'"),
     ("axes: {a: {path: a, values: [1]}, b: {path: b, values: [1, 2]}}\ncombine: zip", "a 1 and b 2 values"),
     ("axes: [{axes: {a: {path: a, values: [1]}}, how: zip}]", "s.yaml:2:44: axes.0.how: unknown key"),
