@@ -138,12 +138,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Workload:
-    """A row: jobs that run together.
-
-    name: the model's name, or that of the scenario.
-    jobs: how many there are.
-    macs: their useful multiply-accumulates.
-    """
+    """A row: jobs that run together, named after the model or scenario, and their useful multiply-accumulates."""
 
     name: str
     jobs: int

@@ -21,23 +21,18 @@ from lstmsim.studies.compare.device_fits import device_fits
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
 from lstmsim.studies.serve.metrics import served
+from lstmsim.studies.sweep.evaluate import simulated
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
-    """List the chips of a comparison: the base first, then the others.
+    """List the chips of a comparison: the base (the scenario's own chip, unless another is named) first.
 
-    scenario: its own chip is the base unless `base` is given.
-    names: of the other chips: presets or paths of files.
-    base: the name of the chip that is the base; None: the scenario's own.
     `InputError` with every name that is unknown or stands for a chip that is listed already.
 
     >>> from lstmsim.files.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
     >>> [chip.name for chip in chips_of(scenario, ["column-npu-16k"])]
     ['column-npu-64k', 'column-npu-16k']
-    >>> chips_of(scenario, ["column-npu-64"])
-    Traceback (most recent call last):
-    lstmsim.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
     """
     chips: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
     mistakes: list[Mistake] = []
@@ -235,8 +230,8 @@ def _entry_on(
     try:
         entry, report = _simulated(scenario, engine)
         if _has_first_step(chips, scenario.jobs):
-            first = machines.lower(chip, tuple(replace(job, steps=1) for job in scenario.jobs))
-            entry = replace(entry, first_cycles=engines.totals(first, engine, check=False).makespan_cycles)
+            first = simulated(chip, tuple(replace(job, steps=1) for job in scenario.jobs), engine)
+            entry = replace(entry, first_cycles=first.makespan_cycles)
     except InputError as error:
         # Also a machine that runs these jobs, but cannot say what requests that keep coming ask of it.
         return Entry(reason=_reasons(error.mistakes)), None

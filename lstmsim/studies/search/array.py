@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability, target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.search.result import Point, Refused
+from lstmsim.studies.sweep.evaluate import simulated
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,9 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
         for job in searched.distinct:
             target_of(chip.kind).check(chip, job)
         runs = True
-        program = machines.lower(chip, searched.jobs)
+        totals = simulated(chip, searched.jobs)
     except InputError as error:
         return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs)
-    totals = engines.totals(program, check=False)
     cores: Sequence[int] = searched.cores
     makespan = totals.makespan_cycles
     work = sum(int(totals.work[core]) for core in cores)

@@ -11,11 +11,9 @@ from lstmsim.report.results import Table
 class Point:
     """One simulated (EP, VP).
 
-    ep, vp: the pair.
     bound: the constraint that gave VP: `Hw`, `NPE/EP`, `both`, or `blocks` for a narrower VP.
     cycles: the makespan.
-    utilization: of the searched cores, 0 to 1.
-    hazard: the share of hazard cycles of the searched cores, 0 to 1.
+    utilization, hazard: shares of the PE-cycles of the searched cores, 0 to 1.
     """
 
     ep: int
@@ -45,11 +43,9 @@ class Refused:
 class Walk:
     """The course of the greedy search.
 
-    path: every EP in the order in which it was looked at.
-    refined: EPs that are no powers of two, tried afterwards.
+    path, refined: every EP in the order in which it was tried; then EPs that are no powers of two.
     refused: pairs that could not be simulated.
-    chosen: the best point.
-    stopped: why the walk ended.
+    chosen, stopped: the best point, and why the walk ended.
     """
 
     path: tuple[Point, ...]
@@ -63,9 +59,7 @@ class Walk:
 class Exhaustive:
     """The best of all pairs of which no two have the same cycles by construction.
 
-    simulated: how many were simulated.
-    refused: how many could not be simulated.
-    optimum: the best.
+    simulated, refused: how many were simulated, and could not be.
     pairs: how many there are.
     excluded: how many were left out because their tiles alone take longer than the best.
     proven: whether no pair is better: each was simulated or excluded, or cannot run.
@@ -109,8 +103,6 @@ class ModelChoice:
 class CatChoice:
     """The best tree for one CAT-n: every model takes the best EP among `tree_inputs`, `/2`, ... `/cat`.
 
-    cat: n of CAT-n.
-    tree_inputs: leaves of the tree.
     eps: of the models, in their order.
     cycles: the sum of the models' single runs.
     """
@@ -147,12 +139,9 @@ class Mix:
 class SearchResult(Table, forms="lstmsim.studies.search.report"):
     """The result of a search.
 
-    scenario, chip: names of what was searched.
-    cores: numbers of the searched cores.
-    npe: multipliers of each.
+    scenario, chip, cores, npe: what was searched; numbers of cores, multipliers of each.
     any_ep: whether EPs that are no powers of two were tried too.
-    jobs: how many there are.
-    models: names of the models that run on the searched cores.
+    jobs, models: how many jobs there are, and the models that run on the searched cores.
     rows: Hw.
     common: the best for all jobs at one EP.
     mix: of several models, the best for each at its own EP; None for a single model.

@@ -25,7 +25,7 @@ from lstmsim.base.wording import nearest
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job, Scenario
+from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.trace import Totals
 from lstmsim.studies.sweep.columns import numbers_of
 from lstmsim.studies.sweep.processes import CannotStartError
@@ -97,7 +97,7 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
         if reason is None:
             scenario = resolver.scenario(values)
             chip = resolver.setup.chip.values(scenario)
-            numbers = numbers_of(scenario, simulated(scenario))
+            numbers = numbers_of(scenario, simulated(scenario.chip, scenario.jobs))
             key, status = scenario_key(scenario), "done"
     except InputError as error:
         reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
@@ -141,9 +141,9 @@ def _nearest_file(name: str, folder: Path) -> str:
     return nearest(name, [os.path.join(os.path.dirname(name), each) for each in siblings if each.endswith(_ENDINGS)])
 
 
-def simulated(scenario: Scenario, engine: str = "fast") -> Totals:
-    """Give the totals of a scenario's jobs on its chip; `InputError` if the chip refuses them."""
-    return engines.totals(machines.lower(scenario.chip, scenario.jobs), engine, check=False)
+def simulated(chip: Chip, jobs: Sequence[Job], engine: str = "fast") -> Totals:
+    """Give the totals of jobs on a chip; `InputError` if the chip refuses them."""
+    return engines.totals(machines.lower(chip, jobs), engine, check=False)
 
 
 def digest(content: Any) -> str:

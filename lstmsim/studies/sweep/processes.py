@@ -40,9 +40,8 @@ def processors() -> int:
 class ProcessExecutor(Executor):
     """Worker processes that start afresh (never forked from a process with threads) and end with this one.
 
-    workers: how many processes.
-    `WorkerEndedError` from a call whose worker ends; another worker takes the place of that worker.
-    `CannotStartError` from calls for which no worker can be started.
+    `WorkerEndedError` from a call whose worker ends; another worker follows it. `CannotStartError` from calls for which
+    no worker can be started.
 
     >>> with ProcessExecutor(1) as executor:
     ...     executor.submit(max, 3, 4).result()

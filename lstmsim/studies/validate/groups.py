@@ -11,13 +11,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from lstmsim import engines, machines
 from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.files.published import IntelWorkload, Measurement
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.model.scenario import Scenario
+from lstmsim.studies.sweep.evaluate import simulated
 from lstmsim.studies.validate.rows import Group, Judgement, NullModel, Row, fit_null, noise
 
 
@@ -34,8 +34,7 @@ class Bench:
         self.report = cache(self._report)
 
     def _report(self, scenario: Scenario) -> Report:
-        program = machines.lower(scenario.chip, scenario.jobs)
-        return measure(scenario, engines.totals(program, self.engine, check=False), self.engine)
+        return measure(scenario, simulated(scenario.chip, scenario.jobs, self.engine), self.engine)
 
     def on_preset(
         self,

@@ -17,13 +17,7 @@ from lstmsim.report.results import Table
 
 @dataclass(frozen=True)
 class NullModel:
-    """Latencies from the number of steps alone.
-
-    start_ms, per_step_ms: by cell, milliseconds.
-
-    >>> round(NullModel({"lstm": 0.5}, {"lstm": 0.25}).latency_ms("lstm", 2), 6)
-    1.0
-    """
+    """Latencies from the number of steps alone: milliseconds of start and step, by cell."""
 
     start_ms: Mapping[str, float]
     per_step_ms: Mapping[str, float]
@@ -265,11 +259,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was simulated for a claim, and the verdict.
+    """What was simulated for a claim.
 
     condition: what was assumed; for `not simulated` the reason.
     simulated: the simulated figures in words; empty for `not simulated`.
-    verdict: how the claim fares.
     """
 
     condition: str
@@ -317,12 +310,7 @@ def counts_of(claims: Sequence[ClaimRow]) -> str:
 
 @dataclass(frozen=True)
 class Validation(Table, forms="lstmsim.studies.validate.report"):
-    """All comparisons, simulated by one engine.
-
-    engine: its name.
-    groups: rows of published tables.
-    claims: one row for each claim.
-    """
+    """All comparisons by one engine: rows of published tables in groups, and a row for each claim."""
 
     engine: str
     groups: tuple[Group, ...]

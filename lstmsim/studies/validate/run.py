@@ -121,12 +121,7 @@ GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, V100, CLAIMS)
 
 @dataclass(frozen=True)
 class Published:
-    """The published figures that simulated ones are compared with.
-
-    intel: Intel's workloads.
-    deepbench: DeepBench latencies of all designs.
-    claims: claims of sources that print no table.
-    """
+    """The published figures: Intel's workloads, DeepBench latencies, claims of sources that print no table."""
 
     intel: tuple[IntelWorkload, ...]
     deepbench: tuple[Measurement, ...]

@@ -305,10 +305,10 @@ def test_many_sizes_are_written_out_and_failed_points_have_a_name(
 ) -> None:
     simulate = evaluate.simulated
 
-    def failing(scenario: Any) -> Any:
-        if scenario.chip.cores[0].npe == 1536:
+    def failing(chip: Any, jobs: Any) -> Any:
+        if chip.cores[0].npe == 1536:
             raise MemoryError
-        return simulate(scenario)
+        return simulate(chip, jobs)
 
     monkeypatch.setattr(evaluate, "simulated", failing)
     axes = {

@@ -28,7 +28,7 @@ def agree(scenario: Scenario) -> dict[str, int | float]:
     totals = engines.totals(machines.lower(scenario.chip, scenario.jobs))
     numbers = numbers_of(scenario, totals)
     assert repr(numbers) == repr(numbers_of_report(scenario, measure(scenario, totals, "fast")))
-    assert numbers_of(scenario, evaluate.simulated(scenario)) == numbers
+    assert numbers_of(scenario, evaluate.simulated(scenario.chip, scenario.jobs)) == numbers
     return dict(zip(NUMBERS, numbers, strict=True))
 
 

@@ -81,10 +81,10 @@ def test_an_error_of_ours_in_one_point_is_kept_and_shown(
 ) -> None:
     real = evaluate.simulated
 
-    def broken(scenario: Any) -> Any:
-        if scenario.chip.cores[0].ep == 4:
+    def broken(chip: Any, jobs: Any) -> Any:
+        if chip.cores[0].ep == 4:
             raise ZeroDivisionError("by accident")
-        return real(scenario)
+        return real(chip, jobs)
 
     monkeypatch.setattr(evaluate, "simulated", broken)
     result = run_sweep(spec(), tmp_path, jobs=1)
