@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.analysis.report import JobReport, Rejected, Report
 from lstmsim.base.errors import InputError, Mistake
@@ -214,18 +213,17 @@ class Collector:
 _CHUNK = 4096
 
 
-def collect(
+def served(
     scenario: Scenario,
     program: Program,
     report: Report,
-    pauses: NDArray[np.int64] | None = None,
-    alone: Sequence[tuple[int, bool]] | None = None,
+    totals: Totals,
     *,
-    traffic: Traffic | None = None,
+    slowdowns: bool = False,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
-    """Give rates, latencies, queues, misses and slowdowns, by tenant."""
-    entries = entries_of(scenario.jobs)
+    """Give rates, latencies, queues, misses, offered load and verdict of a run; slowdowns simulate jobs alone, too."""
+    entries, alones = entries_of(scenario.jobs), Alones(scenario.chip)
     both: list[JobReport | Rejected] = [*report.jobs, *report.turned_away]
     came = sorted(both, key=lambda job: (job.arrival, job.number))
     collector = Collector(
@@ -237,7 +235,7 @@ def collect(
     )
     threads = {job.number: max(1, len(job.cores)) for job in report.jobs}
     paused, gaps = Counter[int](), []
-    for task, _, _, since, until in [] if pauses is None else pauses.tolist():
+    for task, _, _, since, until in totals.pauses.tolist():
         if task in threads:
             paused[task] += until - since
             gaps.append((since, until, threads[task]))
@@ -249,12 +247,13 @@ def collect(
         start, end, core = (job.at, job.at, -1) if isinstance(job, Rejected) else (job.start, job.finish, job.core)
         due = NEVER if asked.deadline is None else job.arrival + asked.deadline
         times = job.arrival, start, end, due, threads.get(job.number, 0)
-        cycles, stalls = (0, True) if alone is None else alone[job.number]
+        alone = alones(asked) if slowdowns else None
+        cycles, stalls = (0, True) if alone is None else (alone.latency_cycles, alone.stalls)
         rows.append((rank, *times, cycles, core, stalls, paused[job.number], tenants[_tenant(asked)]))
     table = np.array(sorted(rows, key=lambda row: (row[3], row[0])), dtype=np.int64).T
     for part in np.split(table, range(_CHUNK, len(rows), _CHUNK), axis=1):
         collector.take(part[0], Rows(*part[1:-1]), part[-1])
-    return collector.result(traffic or Traffic(None), percentiles)
+    return collector.result(traffic_of(scenario), percentiles)
 
 
 def _tenant(job: Job) -> str:
@@ -314,22 +313,3 @@ def _end(job: JobReport | Rejected) -> int:
 def threads_of(program: Program) -> int:
     """Count the threads on which jobs run; threads that only belong to a memory do not count."""
     return sum(core.contexts for core in program.cores if not core.shared)
-
-
-def served(
-    scenario: Scenario,
-    program: Program,
-    report: Report,
-    totals: Totals | None = None,
-    *,
-    slowdowns: bool = False,
-    percentiles: Sequence[float] = PERCENTILES,
-) -> Serving:
-    """Give latencies, intervals, offered load and verdict of a run."""
-    alone = None
-    if slowdowns:
-        alones = Alones(scenario.chip)
-        alone = [(each.latency_cycles, each.stalls) for each in map(alones, scenario.jobs)]
-    traffic = traffic_of(scenario)
-    pauses = None if totals is None else totals.pauses
-    return collect(scenario, program, report, pauses, alone, traffic=traffic, percentiles=percentiles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +146,10 @@ def _load_line(serving: Serving) -> str:
         clients = sum(tenant.clients for tenant in serving.tenants.values())
         why = f"{clients:,} clients ask when they are answered" if clients else "nobody has said how requests come"
         return f"offered load: none, {why if steady else 'requests come once'}"
-    parts = [f"{name}{_where(load.cores.get(name, ()))} {part:.3g}" for name, part in load.parts.items()]
+    where = {
+        name: f" of core{'s' * (len(cores) > 1)} {', '.join(map(str, cores))}" for name, cores in load.cores.items()
+    }
+    parts = [f"{name}{where.get(name, '')} {part:.3g}" for name, part in load.parts.items()]
     if "saturated" in load.parts and load.measured:
         parts[-1] += f" (measured on {load.measured:,} requests at once)"
     come = f"{_rate(load.rate_per_second)} requests/s come{' (estimated from the arrivals)' * load.estimated}"
@@ -179,10 +182,6 @@ def _offered(load: Load) -> str:
         return f"{load.offered:.4g} without preemption; {adds} {load.added:.2g} at most ({how})"
     off = f" +- {measured.half_width:.2g}" if measured.half_width else ""
     return f"{load.offered:.4g}, of which {adds} {load.added:.3g}{off} ({how})"
-
-
-def _where(cores: tuple[int, ...]) -> str:
-    return f" of core{'s' * (len(cores) > 1)} {', '.join(map(str, cores))}" if cores else ""
 
 
 def _missing(serving: Serving) -> str:
@@ -317,14 +316,6 @@ def _whole_run(served: Served) -> str:
 # ---- plain data
 
 
-def _distribution_data(figures: Distribution) -> Mapping[str, Any]:
-    return {**_named(figures), "max": figures.max, "exact": figures.exact}
-
-
-def _tenant_data(tenant: Tenant) -> dict[str, Any]:
-    return picked(tenant, _TENANT, _KEYS) | {"intervals": plain(tenant.rates or {}, _KEYS)}
-
-
 _TENANT = (
     "tenant=name model clients requests turned_away in_time misses with_deadline attainment throughput_per_second "
     "goodput_per_second latency_cycles=latency wait_cycles=wait slowdown progress verdict"
@@ -336,11 +327,11 @@ _LOAD = (
 _FAIRNESS = "slowdown=fairness_slowdown goodput=fairness_goodput throughput=fairness_throughput"
 _KEYS: Keys = {
     Interval: "value half_width",
-    Distribution: _distribution_data,
+    Distribution: lambda own: {**_named(own), "max": own.max, "exact": own.exact},
     Rates: Rates.named,
     Window: "start_cycle width_cycles waiting=queue_length threads_taken=taken finished",
     ClosedWindow: "clients start_cycle end_cycle",
-    Tenant: _tenant_data,
+    Tenant: lambda own: picked(own, _TENANT, _KEYS) | {"intervals": plain(own.rates or {}, _KEYS)},
 }
 
 
@@ -366,9 +357,7 @@ def _data(result: Serving | Served) -> dict[str, Any]:
         "models": models,
         "tenants": plain(serving.tenants.values(), _KEYS),
         **picked(serving, "antt stp"),
-        "fairness": picked(
-            serving, "slowdown=fairness_slowdown goodput=fairness_goodput throughput=fairness_throughput"
-        ),
+        "fairness": picked(serving, _FAIRNESS),
         "over_time": plain(serving.windows, _KEYS),
         "load": load or None,
         "verdict": serving.verdict,
