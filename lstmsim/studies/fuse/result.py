@@ -49,8 +49,8 @@ class Checked:
             return self.fault
         if not isfinite(far.largest):
             return f"a value of {far.node} is finite only here or only in numpy"
-        told = f"a value of {far.node} is off by {far.largest:.2g} of max(1, |numpy's|)"
-        return f"{told}, the largest of {far.elements:,} differences; up to {TOLERANCE:g} is equal"
+        off = f"a value of {far.node} is off by {far.largest:.2g} of max(1, |numpy's|)"
+        return f"{off}, the largest of {far.elements:,} differences; up to {TOLERANCE:g} is equal"
 
 
 @dataclass(frozen=True, eq=False)

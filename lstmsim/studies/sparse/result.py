@@ -113,7 +113,7 @@ class SparseReport(Table, forms="lstmsim.studies.sparse.report"):
     kernel, method: what was computed, and how.
     columns: of the dense operand; of `sddmm` the length of the inner products.
     seed: of the dense operands.
-    side: which operand is sparse, and which way round, a key of `lstmsim.studies.sparse.sides.SIDES`.
+    side: which operand is sparse, and which way round, a key of `lstmsim.studies.sparse.asked.SIDES`.
     chip, engine: the chip, and the engine that ran.
     figures: what the run came to.
     result: what the lanes computed; None for a method that computes nothing of its own.
