@@ -271,82 +271,6 @@ class Wanted(NamedTuple):
     reduced: bool  # whether it is one value for all units
 
 
-@record
-class Turns:
-    """One step of a pass on one member of a task."""
-
-    shapes: tuple[StageShape, ...]  # its stages
-    place: tuple[int, int]  # layer and direction
-    homes: Homes  # places of its operations in the body
-    member: int = 0
-
-    @property
-    def layer(self) -> Layer:
-        return self.shapes[0].layer
-
-    def tails(self, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:
-        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
-        shape, cell, first = self.shapes[segment.stage], self.layer.cell, segment.index == 0
-        core = shape.core
-        wants = wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
-        arrival_cycles = core.latency.mvm_cycles(core.ep)
-        frees = self.member if first else NONE
-        after_last_turn = 1
-        if any(node.name == cell.output for node in segment.nodes):
-            after_last_turn = shape.visible_cycles(cell.output)
-        layer, direction = self.place
-        rows.begin(self.homes[segment.stage, segment.index, TAIL])
-        for block, units in enumerate(shape.blocks):
-            if first:
-                rows.need(None, ends[block], arrival_cycles)
-            if wants:
-                self._reads(rows, shape, wants, block)
-            taken = -(-units // core.tail_width)
-            rows.operation(
-                TAIL,
-                "tail",
-                (layer, direction, block, 0, segment.stage, segment.index),
-                cycles=taken,
-                frees=frees,
-                result_cycles=taken - 1 + after_last_turn,
-                member=self.member,
-            )
-
-    def sends(self, rows: BodyWriter, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> None:
-        """Write the exchange operations that send these nodes of a segment: row block by row block, node by node.
-
-        They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
-        visible by their turns.
-        """
-        shape, where = self.shapes[segment.stage], (segment.stage, segment.index)
-        rate, tails = exchange.rate(shape.core.tail_width), self.homes[*where, TAIL]
-        rows.begin(self.homes[*where, EXCHANGE])
-        for block, units in enumerate(shape.blocks):
-            taken = -(-units // rate)
-            for node in nodes:
-                rows.need(tails, block, shape.visible_cycles(node))
-                rows.operation(
-                    EXCHANGE,
-                    "exchange",
-                    (*self.place, block, 0, *where),
-                    cycles=taken,
-                    result_cycles=taken - 1 + exchange.visible_cycles,
-                    member=self.member,
-                )
-
-    def _reads(self, rows: BodyWriter, shape: StageShape, wants: Sequence[Wanted], block: int) -> None:
-        """Write the needs of one row block for what its segment reads, in the order of the segments."""
-        delays: dict[tuple[tuple[int, int], int, int], int] = {}
-        for want in wants:
-            other = self.shapes[want.home[0]]
-            for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
-                key = (want.home, number, want.lag)
-                delays[key] = max(delays.get(key, 0), turns + want.cycles)
-        for (home, number, lag), delay in sorted(delays.items()):
-            if delay > 0:
-                rows.need(self.homes[*home, TAIL], number, delay, lag)
-
-
 @lru_cache(_MOST_KEPT)
 def wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: int) -> tuple[Wanted, ...]:
     """The values that a segment reads from earlier segments of the step, and from states of the step before."""
@@ -441,10 +365,6 @@ class _Pass:
     def write(self, rows: BodyWriter) -> None:
         """Write the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
         waited: list[set[str]] = [set() for _ in self.shapes]
-        turns = [
-            Turns(shapes, self.place, homes, member)
-            for shapes, homes, member in zip(self.shapes, self.homes, self.spread.members, strict=True)
-        ]
         for stage, own in enumerate(segments_by_stage(self.layer.cell)):
             for share, shapes in enumerate(self.shapes):
                 shape = shapes[stage]
@@ -452,10 +372,73 @@ class _Pass:
                 groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
                 ends = Tiles.of(shape, self.place, groups, self.spread.members[share]).write(rows)
                 for segment in own:
-                    turns[share].tails(rows, segment, ends)
+                    self._tails(share, rows, segment, ends)
                     sent = self._sent(share, segment)
                     if sent:
-                        turns[share].sends(rows, segment, sent, self.spread.exchange)
+                        self._sends(share, rows, segment, sent)
+
+    def _tails(self, share: int, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:
+        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
+        shape, cell, first = self.shapes[share][segment.stage], self.layer.cell, segment.index == 0
+        core = shape.core
+        wants = wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
+        arrival_cycles = core.latency.mvm_cycles(core.ep)
+        frees = self.spread.members[share] if first else NONE
+        after_last_turn = 1
+        if any(node.name == cell.output for node in segment.nodes):
+            after_last_turn = shape.visible_cycles(cell.output)
+        layer, direction = self.place
+        rows.begin(self.homes[share][segment.stage, segment.index, TAIL])
+        for block, units in enumerate(shape.blocks):
+            if first:
+                rows.need(None, ends[block], arrival_cycles)
+            if wants:
+                self._reads(share, rows, shape, wants, block)
+            taken = -(-units // core.tail_width)
+            rows.operation(
+                TAIL,
+                "tail",
+                (layer, direction, block, 0, segment.stage, segment.index),
+                cycles=taken,
+                frees=frees,
+                result_cycles=taken - 1 + after_last_turn,
+                member=self.spread.members[share],
+            )
+
+    def _sends(self, share: int, rows: BodyWriter, segment: Segment, nodes: Sequence[str]) -> None:
+        """Write the exchange operations that send these nodes of a segment: row block by row block, node by node.
+
+        They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
+        visible by their turns.
+        """
+        exchange = self.spread.exchange
+        shape, where = self.shapes[share][segment.stage], (segment.stage, segment.index)
+        rate, tails = exchange.rate(shape.core.tail_width), self.homes[share][*where, TAIL]
+        rows.begin(self.homes[share][*where, EXCHANGE])
+        for block, units in enumerate(shape.blocks):
+            taken = -(-units // rate)
+            for node in nodes:
+                rows.need(tails, block, shape.visible_cycles(node))
+                rows.operation(
+                    EXCHANGE,
+                    "exchange",
+                    (*self.place, block, 0, *where),
+                    cycles=taken,
+                    result_cycles=taken - 1 + exchange.visible_cycles,
+                    member=self.spread.members[share],
+                )
+
+    def _reads(self, share: int, rows: BodyWriter, shape: StageShape, wants: Sequence[Wanted], block: int) -> None:
+        """Write the needs of one row block for what its segment reads, in the order of the segments."""
+        delays: dict[tuple[tuple[int, int], int, int], int] = {}
+        for want in wants:
+            other = self.shapes[share][want.home[0]]
+            for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
+                key = (want.home, number, want.lag)
+                delays[key] = max(delays.get(key, 0), turns + want.cycles)
+        for (home, number, lag), delay in sorted(delays.items()):
+            if delay > 0:
+                rows.need(self.homes[share][*home, TAIL], number, delay, lag)
 
     def source(self, node: str, lag: int = 0) -> Source:
         """Give the results of a node of the pass as a source; `lag`: how many steps before the reading step."""
