@@ -197,16 +197,7 @@ def is_graph_file(name: str) -> bool:
 
 
 def read_graph(path: str | os.PathLike[str]) -> Graph:
-    """Read a graph file.
-
-    path: the file, YAML or JSON.
-
-    `InputError` with every mistake, each with file, line and column.
-
-    >>> read_graph("no-such-graph.yaml")
-    Traceback (most recent call last):
-    lstmsim.InputError: no file called 'no-such-graph.yaml'
-    """
+    """Read a graph file, YAML or JSON; `InputError` with every mistake, each with file, line and column."""
     return graph_of_document(read_document(path), PurePath(path).stem)
 
 
@@ -254,10 +245,7 @@ def _json(value: Any) -> str:
 
 
 def write_graph(path: str | os.PathLike[str], graph: Graph) -> None:
-    """Write a graph file, whole or not at all.
-
-    path: the file; its ending says whether it is YAML or JSON.
-    graph: the graph.
+    """Write a graph file, whole or not at all; its ending says whether it is YAML or JSON.
 
     `InputError` for another ending, a path that cannot be written, or a graph with mistakes.
     """

@@ -216,14 +216,11 @@ _DIRECTIONS = ("", ".backward")
 
 
 def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
-    """Read the matrix of a layer of a model: a row for each unit of each gate, and the columns of x, then those of h.
+    """Read the matrix of a layer, and a sentence on it: a row for each unit of each gate, columns of x, then of h.
 
-    Where the candidate gate of a GRU has its parts apart, both stand in one row, as the other gates have it.
-
-    name: the model's name or file, a colon, the layer's number behind an `l`: `resemblyzer:l1`. `.backward` follows for
-        the backward direction, `.s1` for the second matrix of a cell that has several.
-
-    The answer is the matrix and one sentence on it. `InputError` with the nearest name if there is none.
+    name: the model's name or file, a colon, the layer's number after an `l`: `resemblyzer:l1`. `.backward` follows for
+        the backward direction, `.s1` for the second matrix of a cell that has several. Candidate gates of a GRU whose
+        parts are apart have both in one row. `InputError` with the nearest name if there is none.
     """
     model_name, colon, part = name.rpartition(":")
     if not colon:

@@ -34,10 +34,7 @@ _WHAT = "a program, as lstmsim.save_program writes it"
 def save_program(path: str | os.PathLike[str], flat: FlatProgram, names: FlatNames | None = None) -> None:
     """Write a flat program, whole or not at all. Equal programs give equal bytes.
 
-    path: the file.
-    flat: the program.
-    names: what its tables do not hold; None: the file has no names.
-
+    names: texts that its tables do not hold; None: the file has no names.
     `ProgramError` if the names are not for this program. `InputError` for a path that cannot be written, and for more
     than 128 MB of names.
     """
@@ -54,8 +51,6 @@ def save_program(path: str | os.PathLike[str], flat: FlatProgram, names: FlatNam
 
 def load_program(path: str | os.PathLike[str]) -> tuple[FlatProgram, FlatNames]:
     """Read a flat program and its names, or plain ones if the file has none.
-
-    path: the file.
 
     `InputError` if the file is no program, is damaged, is of another version, or holds names for another program, and
     if rows that its tables name do not exist.

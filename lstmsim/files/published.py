@@ -85,10 +85,6 @@ class Measurement:
 
     A field is None where the source does not print it. `latency_ms` is that of the whole batch; `tops` are 10^12
     operations a second, a multiply-accumulate counts as two; `macs` are the multipliers of the machine.
-
-    >>> row = deepbench()[0]
-    >>> row.design, row.task, row.batch, row.latency_ms, row.tops
-    ('Brainwave BW_S10', 'lstm-256-150', 1, 0.425, 0.37)
     """
 
     design: str

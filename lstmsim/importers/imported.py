@@ -31,13 +31,10 @@ _LONGEST_NAME = 150
 
 @dataclass(frozen=True)
 class Operators:
-    """All nodes of one operator type that share an outcome.
+    """All nodes of one operator type (`kind`, as its format calls it) that share one of `OUTCOMES`.
 
-    kind: the type as its format calls it: `Conv`.
-    outcome: one of `OUTCOMES`.
-    count: number of nodes.
-    macs: multiply-accumulates of all these nodes in one run of the network; None if the file does not tell.
-    reason: why `macs` is None.
+    `macs` are the multiply-accumulates of all these nodes in one run of the network; None, with a reason, if the
+    file does not tell.
     """
 
     kind: str
@@ -49,13 +46,11 @@ class Operators:
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """The outcome of every operator of a network's file.
+    """The outcome of every operator of a network's file, by type and outcome, counted for one run.
 
-    groups: the operators by type and outcome.
-    steps: time steps of the recurrent layers in the counted run, over all sequences of its batch; None if they differ.
-    assumed: what was assumed for the counted run about sizes that the file leaves open, in words; or empty.
-    between: least and greatest share left out over other values of the open sizes; None if no size is open.
-    notes: what else to know about the counts.
+    `steps`: time steps of the recurrent layers in that run, over all sequences of its batch; None if they differ.
+    `assumed`: the assumption about sizes that the file leaves open, in words. `between`: least and greatest share left
+    out over other values of these sizes.
     """
 
     groups: tuple[Operators, ...]

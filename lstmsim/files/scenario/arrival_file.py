@@ -149,12 +149,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ArrivalFile:
-    """The arrivals of a file in whole cycles, never going back.
+    """The arrivals of a file in whole cycles, never going back, with the words and the steps of each arrival.
 
-    cycles: cycle of each arrival.
-    labels: column of words -> the word of each arrival.
-    lengths: measure -> the number of steps of each arrival.
-    gaps: (row, line of the file) of each row that does not stand in the line after the row before it.
+    gaps: (row, line of the file) of each row that is not in the line after the row before it.
     order: for each arrival, its row in the file; None: arrivals are in the order of rows.
     """
 

@@ -64,11 +64,7 @@ def job_names(names: list[str], counts: list[int]) -> list[str]:
 
 
 def tenant_names(names: list[str]) -> list[str]:
-    """Make tenants of the names of entries: equal names get a number each.
-
-    >>> tenant_names(["a", "b", "a"]), tenant_names(["a", "a #1", "a"])
-    (['a #1', 'b', 'a #2'], ['a #2', 'a #1', 'a #3'])
-    """
+    """Make tenants of the names of entries: equal names get a number each."""
     # A number that makes the name of another entry is left out: requests of two entries are never counted as one's.
     times, taken = Counter(names), set(names)
     numbers = {name: map("{} #{}".format, repeat(name), count(1)) for name in times}

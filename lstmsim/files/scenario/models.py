@@ -317,12 +317,10 @@ _OF_CHIP = ("sources",)
 
 
 def left_out(path: DataPath) -> tuple[str, ...]:
-    """Name the mappings right below a path that may be left out, on any machine.
+    """Name the mappings right below a path of a scenario's data that may be left out, on any machine.
 
     Those of a chip are the parts that descriptions of machines have. The schema refuses a part of another machine, and
     then says which keys the chip has.
-
-    path: of a mapping in a scenario's data.
     """
     if not path:
         return _OF_SCENARIO

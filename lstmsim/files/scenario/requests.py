@@ -64,8 +64,6 @@ def load_requests(
 ) -> Requests:
     """Read the requests of a scenario.
 
-    source: file of the scenario, or its data.
-    overrides: texts `PATH=VALUE`.
     requests: how many requests in all; the processes of arrivals go on until then. None: `count` of each entry.
     `InputError` as for a scenario, and for clients, because they wait for answers.
     """
@@ -159,12 +157,7 @@ _KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
 
 
 def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, float]:
-    """Give the rates in a scenario without mistakes: path -> requests per second.
-
-    source: file of the scenario, or its data.
-    overrides: texts `PATH=VALUE`.
-    `InputError` if the scenario has no rates.
-    """
+    """Give the rates in a scenario: path -> requests per second; `InputError` if it has none."""
     rates = {}
     for index, arrival in processes_of(source, overrides).items():
         key = _KEYS.get(str(arrival.get("kind")))

@@ -41,13 +41,10 @@ class Place:
 
 @dataclass
 class Document:
-    """A file that was read.
+    """A file that was read: plain data, and the mistakes so far, after which reading can go on.
 
-    data: plain data of the file.
-    name: name of the file.
     folder: folder to which relative paths in the file refer.
-    values, keys: path of a value -> its place in the file, and the place of its key.
-    mistakes: mistakes so far, after which reading can go on.
+    values, keys: path of a value -> its position in the file, and that of its key.
     """
 
     data: Any
@@ -166,9 +163,7 @@ class WrongPaths(list[DataPath]):
 def check(kind: type[Entry], document: Document, known: Collection[DataPath] = ()) -> tuple[Entry | None, WrongPaths]:
     """Check the document's data. Give the entry (None if there are mistakes) and the paths of mistakes.
 
-    kind: class of the entry, whose fields carry keys (`lstmsim.base.keys`). Keys that the data leaves out have the
-    defaults of the class.
-    document: the document, in which every mistake is noted.
+    kind: class of the entry, whose fields carry keys (`lstmsim.base.keys`) and defaults.
     known: paths at which a mistake has been noted before; no other mistake is noted there.
     """
     notes: Notes = []

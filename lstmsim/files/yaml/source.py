@@ -360,12 +360,10 @@ class _NoSuchPathError(Exception):
 
 
 def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand, left_out: LeftOut) -> None:
-    """Change a document's data, override after override; mistakes are noted in the document.
+    """Change a document's data by texts `PATH=VALUE`, one after another; mistakes are noted in the document.
 
-    overrides: texts `PATH=VALUE`.
     expand: called for each path on the way down, to replace a name by the chip or model of that name.
-    left_out: called with a path, to name the mappings right below it that need not be there.
-    `InputError` if `overrides` is no list of texts.
+    left_out: names the mappings right below a path that need not be there.
     """
     expected = "must be a list of texts like ['jobs.0.steps=3'], got"
     given: object = overrides

@@ -42,16 +42,14 @@ Bounds = tuple[Any, Any, Any]
 
 @dataclass(eq=False)
 class Scope:
-    """One graph or function body, and what its names stand for.
+    """One graph or function body, and the meaning of its names; `producers`: a value's node and its index there.
 
     declared: shapes that the graph states, by name.
-    inside: where the scope is, in words for messages; empty for the main graph.
+    inside, loops: the position of the scope, and the `Loop` and `Scan` nodes around it, in words for messages.
     branches: the `If` branches around it as (identity of the `If`, name of the attribute).
-    loops: the `Loop` and `Scan` nodes around it, in words.
     outer: the scope whose names are visible too; None for the main graph and functions.
     caller: the scope and the node of a function's call; None for graphs.
     children: index of a node to the bodies inside it.
-    producers: name of a value to the index of its node and its place among the outputs.
     """
 
     nodes: list[Any]

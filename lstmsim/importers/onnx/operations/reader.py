@@ -281,15 +281,10 @@ class OnnxGraph:
 def graph_of_onnx(path: str | os.PathLike[str], sizes: Mapping[str, int] | None = None) -> Graph:
     """Make a graph of an ONNX file.
 
-    path: the file.
     sizes: a number for each size that the network's inputs leave open, by its name there.
 
-    `InputError` for a damaged file, for an open size without a number, or if no output can be reached. What is not
-    expanded is a call of a library; the graph's `about` names it, and whatever was left out.
-
-    >>> graph_of_onnx("no-such-file.onnx")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.onnx: no such file or folder
+    `InputError` for a damaged file, for an open size without a number, or if no output can be reached. A node that is
+    not expanded is a call of a library; the graph's `about` names it, and all that was left out.
     """
     return read_onnx_graph(path, sizes).graph
 
