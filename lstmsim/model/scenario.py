@@ -110,25 +110,37 @@ class Ranked(Protocol):
 
 
 def fcfs(job: Ranked) -> tuple[int, bool]:
-    """First come, first served; Kleinrock, Queueing Systems, volume 1, 1975."""
+    """Order jobs as first come, first served.
+
+    Source: Kleinrock, Queueing Systems, volume 1, 1975.
+    """
     return 0, False
 
 
 def sjf(job: Ranked) -> tuple[int, bool]:
-    """Shortest job first, by its multiply-accumulates, for its cycles are not known before it runs; Smith 1956.
+    """Order jobs as shortest job first.
 
-    This order shortens the mean wait, and lets long jobs starve. doi 10.1002/nav.3800030106
+    The length of a job is its multiply-accumulates, because its cycles are not known before it runs. This order
+    shortens the mean wait, and lets long jobs starve.
+
+    Source: Smith 1956, doi 10.1002/nav.3800030106.
     """
     return job.macs, False
 
 
 def edf(job: Ranked) -> tuple[int, bool]:
-    """Earliest deadline first, jobs without a deadline last; Liu and Layland 1973, doi 10.1145/321738.321743."""
+    """Order jobs as earliest deadline first. Jobs without a deadline come last.
+
+    Source: Liu and Layland 1973, doi 10.1145/321738.321743.
+    """
     return (_NO_DEADLINE, False) if job.deadline is None else (job.deadline, True)
 
 
 def priority(job: Ranked) -> tuple[int, bool]:
-    """The highest priority first; Cobham 1954, doi 10.1287/opre.2.1.70."""
+    """Order jobs by priority, the highest first.
+
+    Source: Cobham 1954, doi 10.1287/opre.2.1.70.
+    """
     return -job.priority, False
 
 
