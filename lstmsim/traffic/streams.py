@@ -6,7 +6,7 @@ the key of the counter-based generator Philox4x64-10 (Salmon, Moraes, Dror, Shaw
 draws them.
 
 Of numpy only `Philox.random_raw` is used, whose 64-bit words are fixed by that publication (numpy's own
-distributions may change with its version). Everything behind the words is done here with whole numbers and with
+distributions may change with its version). Everything after the words is done here with whole numbers and with
 additions, multiplications and divisions of IEEE 754 doubles, one at a time, which have one correct result each; the
 logarithm is a series of such operations, because the last bit of a library's logarithm differs between libraries.
 

@@ -85,6 +85,10 @@ _PACKED = (
     "(experiments/gemm_threads/this_machine.py); assumption, because no figure of a Zen 2 is known"
 )
 _VECTOR = "assumption, because a core loads and stores one vector a cycle"
+_KERNEL = "assumption, because multiply-adds of 4 to 5 cycles fill and drain, and a tile in registers is added to C"
+_SMALL = f"{_B}: kernels for small matrices are used below 500 rows, columns or products"
+_EXP = "assumption, because a vectorised exponential is 15 to 25 instructions"
+_ONE = "assumption, because it is one instruction"
 #: Sets and ways of a cache that one core has alone.
 _MOST_SETS, _MOST_WAYS = 1 << 16, 64
 
@@ -132,32 +136,15 @@ class CpuCore:
     lanes: Annotated[int, _rate("elements of a vector", f"{_K}: vectors of 32 bytes")] = 8
     mr: Annotated[int, _rate("rows of a micro-tile", f"{_B}: sgemm 6 x 16")] = 6
     nr: Annotated[int, _rate("columns of a micro-tile", f"{_B}: sgemm 6 x 16")] = 16
-    kernel_cycles: Annotated[
-        int,
-        _cycles(
-            "of each call of the micro-kernel",
-            "assumption, because multiply-adds of 4 to 5 cycles fill and drain, and a tile in registers is added to C",
-        ),
-    ] = 16
-    exact_rows: Annotated[
-        bool,
-        Key(
-            "whether a tile of fewer rows takes less time",
-            source=f"{_B}: kernels for small matrices are used below 500 rows, columns or products",
-        ),
-    ] = True
+    kernel_cycles: Annotated[int, _cycles("of each call of the micro-kernel", _KERNEL)] = 16
+    exact_rows: Annotated[bool, Key("whether a tile of fewer rows takes less time", source=_SMALL)] = True
     gemv: Annotated[
         bool, Key("whether products with one row (M = 1) have a kernel that packs neither A nor B", source=_GEMV)
     ] = True
     pack_per_cycle: Annotated[int, _rate("elements packed in a cycle", _PACKED)] = 2
     update_per_cycle: Annotated[int, _rate("elements of a buffer added to C in a cycle", _VECTOR)] = 8
-    activation_cycles: Annotated[
-        int,
-        _cycles("an activation of one vector", "assumption, because a vectorised exponential is 15 to 25 instructions"),
-    ] = 20
-    elementwise_cycles: Annotated[
-        int, _cycles("any other operation on one vector", "assumption, because it is one instruction")
-    ] = 1
+    activation_cycles: Annotated[int, _cycles("an activation of one vector", _EXP)] = 20
+    elementwise_cycles: Annotated[int, _cycles("any other operation on one vector", _ONE)] = 1
 
     @property
     def peak(self) -> int:

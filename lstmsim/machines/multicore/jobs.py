@@ -106,7 +106,7 @@ def plans_of(chip: MulticoreCpu, layer: Layer, batch: int, threads: int) -> tupl
 
 
 def laid_out(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[tuple[Array, ...], tuple[Pass, ...]]:
-    """The arrays of a job, one behind the other, and its passes over them, in their order."""
+    """The arrays of a job, one after the other, and its passes over them, in their order."""
     space, width = Space(chip), shape.layers[0].input
     frames = space.add("frames", shape.steps * shape.batch * width * chip.element_bytes)
     x: tuple[Vectors, ...] = (Vectors(frames.first, width),)
@@ -121,7 +121,7 @@ def laid_out(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[tuple[Array,
 def _pass(
     space: Space, chip: MulticoreCpu, shape: Shape, first: int, number: int, direction: int, x: tuple[Vectors, ...]
 ) -> Pass:
-    """Lay the arrays of a pass behind the others: h of all time steps, further states, then those of each product."""
+    """Lay the arrays of a pass after the others: h of all time steps, further states, then those of each product."""
     layer, size = shape.layers[number], chip.element_bytes
     block = shape.batch * layer.hidden * size
     h = space.add("h", (shape.steps + 1) * block, shared=True).first
@@ -162,7 +162,7 @@ TRACED = 3
 
 
 class TracedStep(NamedTuple):
-    """A time step: what threads do up to the barrier behind the products, and behind that; counts of both."""
+    """A time step: what threads do up to the barrier after the products, and after that; counts of both."""
 
     products: Stage
     tail: Stage
@@ -220,7 +220,7 @@ class _Tracer(NamedTuple):
         return TracedStep(Stage(tuple(map(tuple, own)), frames), Stage(tail, frames), np.array([counts, after]))
 
     def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> Rows:
-        """Trace a product of a time step, and put its steps behind those that each thread has."""
+        """Trace a product of a time step, and put its steps after those that each thread has."""
         chip, division, product = self.chip, one.plans[number].division, step_products(one.layer)[number]
         places = one.places[number]._replace(a=one.segments(product, step, self.shape.batch, chip.element_bytes))
         steps = in_rounds(steps_of(chip, division))
@@ -255,7 +255,7 @@ class _Tracer(NamedTuple):
 
 
 def places_for(chip: MulticoreCpu, threads: int) -> tuple[int, ...]:
-    """The first cores of the places of jobs with so many threads. Cores behind the last whole place have none."""
+    """The first core of each run of cores that jobs of so many threads take. Cores after the last whole run get none."""
     return tuple(range(0, len(chip.cores) - threads + 1, threads))
 
 

@@ -176,12 +176,12 @@ def figures_of(chip: MulticoreCpu, work: GemmWork, trace: Trace) -> GemmFigures:
     """What the run of a product came to.
 
     All of a step's wait is one for its piece of C if it waits for that at all: the step before it on the piece began
-    behind the same barrier, so nothing held it longer. Lines that come when a thread's last step is done hold nobody.
+    after the same barrier, so nothing held it longer. Lines that come when a thread's last step is done hold nobody.
     """
     cut, stage = work.division.cut, work.own
     starts = np.zeros(len(trace.issue("start")), np.int64)
     starts[trace.issue("operation")] = trace.issue("start")
-    # operations of steps have the order of `in_order`; only the barrier stands behind them
+    # operations of steps have the order of `in_order`; only the barrier stands after them
     start = iter(starts.tolist())
     finish, late = [0] * cut.threads, [0] * cut.threads
     waits = {"contention": 0, "barrier": 0, "memory": 0}

@@ -1,10 +1,10 @@
 """From the stages of a run to the operations of a Program (docs/multicore.md, section 7).
 
-A step is an operation on the core of its thread, and behind it one on each memory where it has lines. Cycles that the
+A step is an operation on the core of its thread, and after it one on each memory where it has lines. Cycles that the
 core has only because of lines of memory are no part of the operation: what comes next on the core waits for them, as it
-waits for the memories, so accounts find all of it under one name. Behind the steps of a stage stands the barrier: one
-cycle of a hidden unit of the first core, which waits for all of them. A barrier that takes no time is no operation,
-because a dependence takes a cycle at least: whatever comes then waits for all of them itself.
+waits for the memories, so accounts find all of it under one stall reason. After the steps of a stage stands the
+barrier: one cycle of a hidden unit of the first core, which waits for all of them. A barrier that takes no time is no
+operation, because a dependence takes a cycle at least: whatever comes then waits for all of them itself.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _Ends = list[_End]
 class Block:
     """Stages that repeat: the time steps of a recurrent job that have equal traffic, or a product alone.
 
-    stages: one behind the other, with a barrier behind each.
+    stages: one after the other, with a barrier after each.
     repeat: how often.
     first_step: time step of the first time.
     mirrored: whether time steps descend.
@@ -106,7 +106,7 @@ def phases_of(chip: MulticoreCpu, blocks: Sequence[Block], first: int = 0) -> tu
 
 
 def in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
-    """The steps of a stage with their threads and numbers: a step comes behind the one that it waits for."""
+    """The steps of a stage with their threads and numbers: a step comes after the one that it waits for."""
     written = [0] * len(stage.steps)
     left = sum(map(len, stage.steps))
     while left:
@@ -135,7 +135,7 @@ def memory_parts(chip: MulticoreCpu, core: int, step: TimedStep) -> Iterator[tup
 def _write(
     chip: MulticoreCpu, rows: BodyWriter, stages: Sequence[Stage], before: Sequence[_Before], first: int
 ) -> _Before:
-    """Write stages, of which the first one waits for those before it; returns what comes behind has to wait for."""
+    """Write stages, of which the first one waits for those before it; returns what the next stage has to wait for."""
     for stage in stages:
         ends: dict[tuple[int, int], _Ends] = {}
         last: dict[int, _Ends] = {}

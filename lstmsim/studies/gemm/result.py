@@ -1,4 +1,4 @@
-"""A threaded matrix product that was planned and simulated, and the divisions beside the plan."""
+"""A threaded matrix product that was planned and simulated, and the divisions that it is compared with."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Beside:
     ran: the fastest of all that was simulated, or a cut or relief that was asked for.
     planned: the plan, which the planner's rule gives before anything is simulated.
     plans: the plan for each state of the caches, a key of `lstmsim.machines.gemm.CACHES`; of these, one is `planned`.
-    by_shapes: the plan that follows from sizes alone; None: nothing stands beside the plan.
+    by_shapes: the plan that follows from sizes alone; None: the plan is compared with nothing.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
@@ -79,7 +79,7 @@ class Beside:
 
     @property
     def blis(self) -> GemmRow | None:
-        """The pair by BLIS's rule; None: nothing stands beside the plan."""
+        """The pair by BLIS's rule; None: the plan is compared with nothing."""
         return self.pairs[0] if self.pairs else None
 
     def best_pair(self, caches: str) -> GemmRow | None:

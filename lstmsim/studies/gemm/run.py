@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Is called with simulations done and in all.
 Progress = Callable[[int, int], None]
-#: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.
+#: Most accesses to lines of all divisions that are simulated to compare a plan with, unless baselines are asked for.
 _MOST_ACCESSES = 1 << 31
 #: So many times as long does it take where nothing native is there.
 _PLAIN_TIMES = 128
@@ -114,7 +114,7 @@ def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut 
 
 
 class _Bench:
-    """Where divisions of a product are simulated, each once; `later`: how many more may come than `run` is told."""
+    """Where divisions of a product are simulated, each once; `later`: how many more may come than `run` gets."""
 
     def __init__(self, asked: Asked, progress: Progress | None, later: int) -> None:
         self._asked, self._progress, self._later = asked, progress, later

@@ -132,7 +132,7 @@ class _PlainCache:
 
 
 class PlainCaches:
-    """All caches, line by line; `ValueError` if the arrays of the space do not lie one behind the other."""
+    """All caches, line by line; `ValueError` if the arrays of the space do not lie one after the other."""
 
     def __init__(self, chip: MulticoreCpu, arrays: Sequence[Array]) -> None:
         self._chip = chip

@@ -142,7 +142,7 @@ class Space:
         self._page, self._arrays, self._end = chip.page, list[Array](), 0
 
     def add(self, name: str, size: int, *, domain: int | None = None, own: bool = False, shared: bool = False) -> Array:
-        """Lay an array behind the others; it takes at least one page."""
+        """Lay an array after the others; it takes at least one page."""
         array = Array(name, self._end, size, domain, own, shared)
         self._arrays.append(array)
         self._end += max(up(size, self._page), 1) * self._page
@@ -184,7 +184,7 @@ def operands(space: Space, chip: MulticoreCpu, division: Division, *, job: bool 
 
 
 def pages_of(chip: MulticoreCpu, arrays: Sequence[Array]) -> tuple[Ints, Ints]:
-    """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one behind the other."""
+    """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one after the other."""
     homes: list[Ints] = []
     kinds: list[Ints] = []
     end = 0
@@ -231,7 +231,7 @@ class Sizes(NamedTuple):
 
 
 class RunPattern(NamedTuple):
-    """Runs of bytes in order, each counted from a base: number of the base, bytes behind it, size, whether written."""
+    """Runs of bytes in order, each counted from a base: number of the base, bytes after it, size, whether written."""
 
     base: Ints
     offset: Ints
