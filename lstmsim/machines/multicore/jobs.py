@@ -255,7 +255,7 @@ class _Tracer(NamedTuple):
 
 
 def places_for(chip: MulticoreCpu, threads: int) -> tuple[int, ...]:
-    """The first core of each run of cores that jobs of so many threads take. Cores after the last whole run get none."""
+    """The first core of each run of cores that jobs of so many threads take. Cores after the last run get none."""
     return tuple(range(0, len(chip.cores) - threads + 1, threads))
 
 
