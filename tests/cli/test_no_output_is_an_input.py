@@ -49,7 +49,7 @@ OUTPUTS = {
     "timeline": {"--out": ".png"},
     "program": {"--json": ".json", "--trace": ".csv"},
     "import": {"--out": ".yaml"},
-    "list": {"--json": ".json"},
+    "list": {"--json": ".json", "--json-schema": ".json"},
 }
 #: Folders, whose own tests are below.
 FOLDERS = {("sweep", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
