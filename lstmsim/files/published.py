@@ -123,8 +123,7 @@ class Measurement:
 class IntelWorkload:
     """One benchmark of the Intel NPU, on its C++ simulator (`cpp`) and on its RTL. Both run at 300 MHz.
 
-    `sizes` are the elements of the input, then of the output of each layer; `cpp_note` is a remark on the figures of
-    the C++ simulator alone.
+    `sizes` are the elements of the input, then of the output of each layer.
     """
 
     workload: str

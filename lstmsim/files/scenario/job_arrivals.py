@@ -72,11 +72,7 @@ def tenant_names(names: list[str]) -> list[str]:
 
 
 def unique_names(names: list[str]) -> list[str]:
-    """Make names unique: equal names get a letter each. Letters, because trace viewers ignore digits in colours.
-
-    >>> unique_names(["a", "b", "a", "a-a"])
-    ['a-b', 'b', 'a-c', 'a-a']
-    """
+    """Make names unique: equal names get a letter each. Letters, because trace viewers ignore digits in colours."""
     times: Mapping[str, int] = Counter(names)
     taken = set(names)
     letters: dict[str, Iterator[str]] = {}

@@ -159,10 +159,9 @@ def _is_reference(each: Any) -> bool:
 
 @dataclass(frozen=True)
 class Upstream:
-    """The recurrent layers and models that feed the frames of a layer (`origins`, in words: `'lstm'`, `model 'inner'`).
+    """The recurrent layers and models that feed the frames of a layer, in words, and what changes them between.
 
-    `passed` are layers in between that change the frames, `shared` tells whether other layers read the same output,
-    `outside` whether the origins are outside the model that the layer is in.
+    `shared`: other layers read the same output; `outside`: the origins are outside the model that the layer is in.
     """
 
     origins: tuple[str, ...] = ()

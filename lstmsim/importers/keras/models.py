@@ -53,10 +53,9 @@ _OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "
 
 @dataclass(frozen=True)
 class _Beginning:
-    """The states of a layer before its first step: those that the configuration fixes, as (direction, state, values).
+    """The states of a layer before its first step: fixed ones as (direction, state, values), and words on all others.
 
-    `states_from` says in words where others come from at run time; `origin` is the layer whose last states, all and in
-    the same order, are these states; both may be empty.
+    `origin` is the layer whose last states, all and in the same order, are these states.
     """
 
     fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()

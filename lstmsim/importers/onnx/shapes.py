@@ -257,7 +257,7 @@ def _agreed(shapes: list[Shape | None] | list[Shape]) -> Shape | None:
 
 
 class ComputedShapes(Shapes):
-    """Shapes of one run whose input sizes are all known; version: the network's version of ONNX's own operators.
+    """Shapes of one run whose input sizes are all known, by the network's version of ONNX's own operators.
 
     A shape that follows from the inputs counts more than one that the file states, perhaps for other sizes.
     """

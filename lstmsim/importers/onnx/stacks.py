@@ -1,8 +1,7 @@
 """Which recurrent nodes of an ONNX network feed each other directly: such nodes are the layers of one stack.
 
-Whether a stack begins with the last states of another one is found by marks: a number for each unit of each last
-state. The operations between states are done to these marks, so a layer, a direction, a state or a unit in another
-position is noticed, and so is a constant among the states.
+Whether a stack begins with the last states of another one is found by marks, a number for each unit of each last state:
+the operations between states are done to them, so that a change of layer, direction, state, unit or order is noticed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Tensors that an ONNX file holds, in the file or in data files, and the real numbers that stored whole numbers mean.
 
 External data: only plain files in the model's own folder or below are opened: no absolute path, no `..`, no link that
-leads out, no file with a second name. Places and lengths are compared with the file before any memory is taken.
-Whole numbers: `DequantizeLinear` means (x - zero point) x scale, with one scale for the tensor or for each place along
-an axis, not for blocks. `DynamicQuantizeLSTM` of com.microsoft, which onnxruntime's dynamic quantisation writes, has W
-[directions, input, 4 x hidden] and R [directions, hidden, 4 x hidden] with scales and zero points for a direction or
-each of its columns; it becomes an LSTM with the weights that it means.
+leads out, no file with a second name. Whole numbers: `DequantizeLinear` means (x - zero point) x scale, with one scale
+for the tensor or for each index of an axis. `DynamicQuantizeLSTM` of com.microsoft (W [directions, input, 4 x hidden],
+R alike) becomes an LSTM with the weights that it means.
 Sources: ONNX's docs/ExternalData.md and operator pages; onnxruntime's contrib operators.
 """
 

@@ -44,11 +44,10 @@ _WEIGHTS = (1, 2, 3, 7)
 
 @dataclass(frozen=True, eq=False)
 class UnrolledLayer:
-    """One layer, put together again from its steps.
+    """One layer, put together again from its steps; `first` is the h of its first step, `name` that of its weights.
 
     `states` are those before the first step that the file fixes, name to [units]; `computed` says in words where others
-    come from. `first` is the h of its first step, `name` that of its weights. `turned` tells whether its steps read the
-    frames, or the layer below, from the end; `nodes` are the operations of the layer, `picking` those that pick frames.
+    come from. `turned`: its steps read from the end; `picking` are the operations that pick frames.
     """
 
     layer: Layer

@@ -1,10 +1,9 @@
 """Recurrent layers by the names that PyTorch gives their tensors, in any kind of file, and their models.
 
-Names, shapes and the order of the gates are those of torch.nn.LSTM, GRU and RNN and their cells (PyTorch's
-documentation): `weight_ih_l0` [gates x hidden, input], `weight_hh_l0`, two biases, `_reverse`, `weight_hr_l0` for a
-projection; i f g o, r z n. The gate count follows from the shapes.
-A weight held in parts (weight or spectral normalisation, pruning, weight drop) is computed once, in double precision,
-by PyTorch's formula. Sources: torch/nn/utils/weight_norm.py, spectral_norm.py, parametrizations.py, prune.py; fastai.
+Names, shapes and gates (i f g o, r z n) are those of torch.nn.LSTM, GRU and RNN and their cells: `weight_ih_l0` [gates
+x hidden, input], `weight_hh_l0`, two biases, `_reverse`, `weight_hr_l0` for a projection. A weight held in parts is
+computed once, in double precision, by PyTorch's formula. Sources: PyTorch's documentation; torch/nn/utils:
+weight_norm.py, spectral_norm.py, parametrizations.py, prune.py; fastai.
 """
 
 from __future__ import annotations

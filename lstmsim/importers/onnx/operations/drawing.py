@@ -181,10 +181,7 @@ Operand = Value | float
 
 
 class Drawing:
-    """Nodes in order, and the numbers of those inputs that are stored in the file.
-
-    stored: number of a node -> its numbers, for inputs that the file holds.
-    """
+    """Nodes in order, and the numbers of those inputs that are stored in the file, by number of the node."""
 
     def __init__(self, bytes_of_file: int) -> None:
         self._drawn: list[_Drawn] = []
