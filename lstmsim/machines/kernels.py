@@ -24,45 +24,35 @@ if TYPE_CHECKING:
 class SparseTask:
     """One sparse product.
 
-    kernel: `spmv` (y = A x), `spmm` (C = A B) or `sddmm` (D = (A B) o C).
-    method: how, a name of the machine's methods.
-    matrix: the sparse matrix: A, of `sddmm` C.
     operands: the dense ones: x of shape (columns,), B of shape (columns, n), or A and B transposed.
     options: parameters of the kernel by name; those that are left out have their defaults.
     """
 
-    kernel: str
-    method: str
-    matrix: Csr
+    kernel: str  # `spmv` (y = A x), `spmm` (C = A B) or `sddmm` (D = (A B) o C)
+    method: str  # how, a name of the machine's methods
+    matrix: Csr  # the sparse matrix: A, of `sddmm` C
     operands: tuple[NDArray[Any], ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @record
 class Variant:
-    """Another way to do the same, for a table.
+    """Another way to do the same, for a table."""
 
-    name: of its row.
-    method: as in `SparseTask`.
-    options: instead of those of the task.
-    note: what is and is not in its cycles, where it does not do all of the product.
-    """
-
-    name: str
-    method: str
-    options: Mapping[str, Any]
-    note: str = ""
+    name: str  # of its row
+    method: str  # as in `SparseTask`
+    options: Mapping[str, Any]  # instead of those of the task
+    note: str = ""  # what is and is not in its cycles, where it does not do all of the product
 
 
 @record
 class Settings:
     """Parameters of a method whose values a search simulates.
 
-    together: all combinations of these values.
     alone: further parameters; they and those of `together` are changed one at a time, from the fastest combination on.
     """
 
-    together: Mapping[str, tuple[Any, ...]]
+    together: Mapping[str, tuple[Any, ...]]  # all combinations of these values
     alone: Mapping[str, tuple[Any, ...]]
 
 
@@ -71,32 +61,24 @@ class KernelWork:
     """A program of kernels that is ready to run.
 
     flat, names: the program.
-    own: what the machine keeps for the figures.
     result: what the schedule computes; None if it computes nothing of its own (a dense baseline).
-    remarks: sentences on what the parameters mean here.
     """
 
     flat: FlatProgram
     names: FlatNames
-    own: Any
+    own: Any  # what the machine keeps for the figures
     result: NDArray[Any] | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # sentences on what the parameters mean here
 
 
 @record
 class KernelSpan:
-    """When a kernel ran.
+    """When a kernel ran."""
 
-    name: of the kernel.
-    blocks: how many it has.
-    arrives: the cycle in which its blocks come.
-    ends: the cycle in which the last one has ended.
-    """
-
-    name: str
-    blocks: int
-    arrives: int
-    ends: int
+    name: str  # of the kernel
+    blocks: int  # how many it has
+    arrives: int  # the cycle in which its blocks come
+    ends: int  # the cycle in which the last one has ended
 
     @property
     def cycles(self) -> int:
@@ -106,56 +88,37 @@ class KernelSpan:
 
 @record
 class ArrayLoads:
-    """What was read of one array.
+    """What was read of one array."""
 
-    array: its name.
-    requests: instructions that load from it.
-    sectors: from each level of memory, by its name, the nearest first.
-    """
-
-    array: str
-    requests: int
-    sectors: Mapping[str, int]
+    array: str  # its name
+    requests: int  # instructions that load from it
+    sectors: Mapping[str, int]  # from each level of memory, by its name, the nearest first
 
 
 @record
 class KernelFigures:
-    """What a run came to.
+    """What a run came to."""
 
-    makespan: cycles from the first launch to the end.
-    kernels: in order.
-    busy: issue cycles of each core.
-    accounts: cycles by name over all cores; they add up to `account_cycles`.
-    account_cycles: issue slots of all cores times the makespan.
-    blocks: each block's core, cycle of its placing and of its end, for pictures.
-    counts: what was counted, by name.
-    """
-
-    makespan: int
-    kernels: tuple[KernelSpan, ...]
-    busy: tuple[int, ...]
-    accounts: Mapping[str, int]
-    account_cycles: int
-    blocks: tuple[tuple[int, int, int], ...]
-    counts: Mapping[str, float]
+    makespan: int  # cycles from the first launch to the end
+    kernels: tuple[KernelSpan, ...]  # in order
+    busy: tuple[int, ...]  # issue cycles of each core
+    accounts: Mapping[str, int]  # cycles by name over all cores; they add up to `account_cycles`
+    account_cycles: int  # issue slots of all cores times the makespan
+    blocks: tuple[tuple[int, int, int], ...]  # each block's core, cycle of its placing and of its end, for pictures
+    counts: Mapping[str, float]  # what was counted, by name
 
 
 @record
 class SparseFigures(KernelFigures):
-    """What the run of a sparse product came to.
+    """What the run of a sparse product came to."""
 
-    loads: of each array.
-    macs: useful multiply-accumulates.
-    peak: multiply-accumulates that the chip can do in a cycle.
-    options: the parameters that were used, with their defaults.
-    by_rule: names of those that were not given, and that a rule chose by the matrix and the chip.
-    """
-
-    loads: tuple[ArrayLoads, ...]
-    macs: int
-    peak: int
-    options: Mapping[str, Any]
-    by_rule: tuple[str, ...] = ()
+    loads: tuple[ArrayLoads, ...]  # of each array
+    macs: int  # useful multiply-accumulates
+    peak: int  # multiply-accumulates that the chip can do in a cycle
+    options: Mapping[str, Any]  # the parameters that were used, with their defaults
+    by_rule: tuple[
+        str, ...
+    ] = ()  # names of those that were not given, and that a rule chose by the matrix and the chip
 
     @property
     def span(self) -> int:
@@ -176,13 +139,8 @@ class SparseFigures(KernelFigures):
 
 @record
 class FusedFigures(KernelFigures):
-    """What the run of fused kernels came to.
+    """What the run of fused kernels came to."""
 
-    launch: cycles of a launch.
-    l2_bytes: between all cores and L2, stores included.
-    dram_bytes: between L2 and DRAM: what L2 has not.
-    """
-
-    launch: int
-    l2_bytes: int
-    dram_bytes: int
+    launch: int  # cycles of a launch
+    l2_bytes: int  # between all cores and L2, stores included
+    dram_bytes: int  # between L2 and DRAM: what L2 has not
