@@ -129,16 +129,13 @@ class SearchInterrupted(KeyboardInterrupt):
         self.found: Saturation | None = None
 
 
-#: Rates below the highest that keeps the bounds at which the search looks, too.
-_PROBES = 2
-
-
 def bisect_verdicts(
     judge: Callable[[float], Tried],
     low: float,
     high: float,
     *,
     close: Callable[[float, float], bool],
+    probes: int = 2,
     doublings: int = 0,
 ) -> Known:
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
@@ -148,7 +145,7 @@ def bisect_verdicts(
     """
     search = _Search(judge)
     try:
-        search.go(low, [high * 2**each for each in range(doublings + 1)], close)
+        search.go(low, [high * 2**each for each in range(doublings + 1)], close, probes)
     except KeyboardInterrupt:
         if not search.runs:
             raise
@@ -169,7 +166,7 @@ class _Search:
     def known(self) -> Known:
         return self.best, self.worst, self.undecided, tuple(self.runs)
 
-    def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool]) -> None:
+    def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], probes: int) -> None:
         """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
         first = self.kept(low)
         self.note(low, first)
@@ -183,7 +180,7 @@ class _Search:
             self.note(middle, self.kept(middle))
         if self.best is None:
             return
-        for rate in [low + (self.best - low) * place / (_PROBES + 1) for place in range(1, _PROBES + 1)]:
+        for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
             if all(run.rate != rate for run in self.runs):
                 self.kept(rate)
 
