@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 FILES = sorted(Path(__file__).parent.glob("*/examples.md"))
-SECTIONS = {
-    name: text
-    for file in FILES
-    for name, text in re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", file.read_text(), re.M | re.S)
-}
+SECTIONS: dict[str, str] = {}
+for file in FILES:
+    for name, text in re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", file.read_text(), re.M | re.S):
+        SECTIONS[name] = SECTIONS.get(name, "") + text
 
 
 @pytest.mark.parametrize("module", SECTIONS)

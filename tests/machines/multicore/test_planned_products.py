@@ -71,7 +71,7 @@ def test_text_json_and_page_tell_it(tmp_path: Path) -> None:
     assert [each["layers"] for each in answer["products"]] == [[0, 1], [0], [0], [0]]
     lstmsim.save_report(run, str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.count("How the products of a time step are cut") == 1
+    assert page.count("<caption>How the products of a time step are cut") == 1
     # a machine that plans no threads says nothing of them
     other = lstmsim.run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]})
     assert "plans" not in other.to_dict()
