@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from lstmsim import __version__
-from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
+from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError
 
 #: The commands in the order of their help: the module of each below `lstmsim.cli`, and its line in the list, which is
 #: shown without importing the command.
@@ -136,7 +136,7 @@ def _explain(error: BaseException) -> int:
     match error:
         case InputError():
             for mistake in error.mistakes[:_MISTAKE_LIMIT]:
-                click.echo(_line(mistake), err=True)
+                click.echo(str(mistake) if mistake.place else f"Error: {mistake}", err=True)
             if len(error.mistakes) > _MISTAKE_LIMIT:
                 # Behind so many mistakes a file is not looked at.
                 least = "at least " if len(error.mistakes) >= MAX_MISTAKES else ""
@@ -161,11 +161,6 @@ def _explain(error: BaseException) -> int:
             text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             click.echo(f"internal error: {text}; please report it (LSTMSIM_DEBUG=1 shows where it is)", err=True)
     return 1
-
-
-def _line(mistake: Mistake) -> str:
-    """Write a mistake with its place first, as compilers do; editors can then jump there."""
-    return str(mistake) if mistake.place else f"Error: {mistake}"
 
 
 def _abandon_stdout() -> None:

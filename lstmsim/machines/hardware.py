@@ -194,17 +194,6 @@ def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> i
     return contexts * states * precision.state_bits + constants
 
 
-def unit_bits(models: Sequence[Model], precision: Precision) -> int:
-    """Bits that a tail reads for a unit in addition to its sums (states, biases, parameters); the most of all cells."""
-    cells = {layer.cell for layer in layers_of(models)}
-    return max(
-        (len(cell.states) - 1) * precision.state_bits
-        + max(len(stage.sums) for stage in cell.stages) * precision.accumulator_bits
-        + len(cell.parameters) * precision.tail_bits
-        for cell in cells
-    )
-
-
 def chosen(bits: int, inputs: int) -> int:
     """Functions of four inputs that choose one of several words.
 

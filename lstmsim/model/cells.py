@@ -21,12 +21,9 @@ def graph(text: str) -> tuple[Node, ...]:
     for line in text.replace("\n", ";").split(";"):
         if line.strip():
             name, operation, *inputs = line.split()
-            nodes.append(Node(name, operation, tuple(_input(each) for each in inputs)))
+            operands = (float(each) if each[0].isdigit() or each[0] in "+-." else each for each in inputs)
+            nodes.append(Node(name, operation, tuple(operands)))
     return tuple(nodes)
-
-
-def _input(word: str) -> str | float:
-    return float(word) if word[0].isdigit() or word[0] in "+-." else word
 
 
 def _cell(name: str, stages: tuple[Stage, ...], nodes: str, states: str, source: str, parameters: str = "") -> Cell:

@@ -61,7 +61,7 @@ class _Reader:
                 self.bodies[body],
                 repeat,
                 bool(mirrored),
-                _unless(first, repeat - 1 if mirrored else 0),
+                None if first == (repeat - 1 if mirrored else 0) else first,
                 self._columns(first_extra, columns, repeat),
                 first_gate,
                 gates,
@@ -179,7 +179,3 @@ class _Reader:
             own, room = units[first : first + count], some(capacity)
             cores.append(Core(kind, own, contexts, some(accounted), room, held, bool(shared), bool(mirrors)))
         return tuple(cores)
-
-
-def _unless(number: int, implied: int) -> int | None:
-    return None if number == implied else number

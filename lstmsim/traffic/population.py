@@ -65,12 +65,7 @@ class Population:
         self._sums = [[0] * WINDOWS for _ in range(4)]
 
     def apply(self, times: Ints, waiting: Ints, running: Ints, taken: Ints) -> None:
-        """Take changes in any order, none of them before changes of earlier calls; shape [changes] each.
-
-        waiting, running: changes of the numbers of requests that wait and run. A request changes `running` by +1 when
-            it starts and by -1 when it finishes; a pause changes `running` by -1 and `waiting` by +1.
-        taken: changes of the number of servers taken.
-        """
+        """Take changes in any order, none of them before changes of earlier calls; shape [changes] each."""
         if not len(times):
             return
         order = np.argsort(times, kind="stable")

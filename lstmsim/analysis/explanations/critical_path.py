@@ -383,7 +383,7 @@ class _Walk:
         earlier = int(index.order[position - 1]) if position else row
         if index.unit[earlier] != index.unit[row] or index.end[earlier] != cycle or earlier == row:
             return self.held(row, cycle)
-        turn = _waited(int(index.start[earlier]), int(index.ready[row]), cycle)
+        turn = max(int(index.start[earlier]), min(int(index.ready[row]), cycle))
         if index.task[earlier] == index.task[row]:
             turn = cycle
         self.add(turn, cycle, _TURN, "turn", earlier)
@@ -491,11 +491,6 @@ class _Walk:
         earlier = int(self.index.trace.task("arrived")[job.after])
         self.add(earlier, came, _ARRIVAL, "after", row)
         return self.arrived(row, job.after, earlier)
-
-
-def _waited(start: int, ready: int, end: int) -> int:
-    """The cycle from which an operation, ready at `ready`, waited for issues of another task from `start` to `end`."""
-    return max(start, min(ready, end))
 
 
 def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:

@@ -12,7 +12,7 @@ from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, Critical
 from lstmsim.analysis.explanations.slowest import Slowest, slowest
 from lstmsim.analysis.explanations.what_if import WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.model.figures import CoreFigures, MainUnit, Words
+from lstmsim.model.figures import MainUnit, Words
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.accounts import issued_steps
 from lstmsim.program.program import Program, Unit
@@ -366,7 +366,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
-    issued = sum(_multipliers(core) * cycles for core, cycles in zip(figures, busy, strict=True))
+    issued = sum((core.peak // core.ways) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -422,8 +422,3 @@ def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
     # a short way is shown with the one that follows it
     end = min(len(first), begin + _HEART, max(end, begin + _HEART // 2 + 2))
     return begin, end
-
-
-def _multipliers(core: CoreFigures) -> int:
-    """Those of one of a core's equal main units; busy cycles of each count."""
-    return core.peak // core.ways

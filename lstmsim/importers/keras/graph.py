@@ -260,7 +260,9 @@ def placed_layers(model: Mapping[str, Any], around: _Around = _Around()) -> Iter
     paths = _paths(entries, around.path)
     calls = _calls_of(model, entries)
     below = _below(entries, calls)
-    masks = tuple(_layer_name(entry) for entry in entries if _masks(entry))
+    masks = tuple(
+        _layer_name(entry) for entry in entries if entry["class_name"] == "Masking" or entry["config"].get("mask_zero")
+    )
     kinds = {_layer_name(entry): str(entry["class_name"]) for entry in entries}
     upstream_of = _upstream_finder(entries, calls, around.upstream)
     for entry in entries:
@@ -341,10 +343,6 @@ def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
         paths.setdefault(_layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
         counts[slug] += 1
     return paths
-
-
-def _masks(entry: Mapping[str, Any]) -> bool:
-    return entry["class_name"] == "Masking" or bool(entry["config"].get("mask_zero"))
 
 
 def _passes(entry: Mapping[str, Any]) -> bool:

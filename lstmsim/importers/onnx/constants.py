@@ -71,10 +71,7 @@ RULES = kinds_named(
 
 
 def _rearranged(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    """Give output `place` of a node of `RULES` from the constants that it reads, at batch 1.
-
-    `ValueError`, `IndexError` or `TypeError` if its arguments do not fit or are not in the file.
-    """
+    """Give output `place` of a node of `RULES` from the constants that it reads, at batch 1."""
     given, first = attributes(scope, node), parts[0]
     axis = integer(given, "axis", 0)
     match str(node.op_type):

@@ -158,10 +158,7 @@ class Memory:
 
 
 def upstream(scope: Scope, name: str, follow: Callable[[Value], Iterable[str]], most: int) -> Iterator[Value]:
-    """Give up to so many values that lead to a name, each once, the nearest first.
-
-    follow: names of the inputs of a value that are gone on with; functions and branches of an `If` are gone into.
-    """
+    """Give up to so many values that lead to a name, each once, the nearest first."""
     seen, waiting = set[tuple[Scope, str]](), [(scope, name)]
     while waiting and len(seen) < most:
         value = resolve(*waiting.pop())

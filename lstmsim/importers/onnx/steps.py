@@ -141,7 +141,8 @@ class _Finder:
                     yield from self._matches(inner, operand, known)
             case ast.Call(func=ast.Name(id=kind), args=[left, right]):
                 pair = self._operands(value, kind)
-                for one, other in _both_ways(pair) if kind != "Sub" else [pair] if pair else []:
+                orders = [pair, pair[::-1]] if kind != "Sub" else [pair]
+                for one, other in orders if pair else ():
                     for each in self._matches(left, one, known):
                         yield from self._matches(right, other, each)
 
@@ -250,11 +251,6 @@ class _Finder:
         if source is None or matrix is None or not is_stored(matrix):
             return None
         return Product(source, matrix, bool(integer(given, "transB", 0)))
-
-
-def _both_ways(pair: Sequence[_Any]) -> list[tuple[_Any, _Any]]:
-    """The two orders of a pair; empty if there is no pair."""
-    return [(pair[0], pair[1]), (pair[1], pair[0])] if pair else []
 
 
 def _place(part: _Part | None) -> int:

@@ -157,11 +157,7 @@ class ColumnCore:
 
     @property
     def weight_capacity(self) -> int | None:
-        """How many weights the core holds; None for any number.
-
-        >>> ColumnCore(npe=64, ep=4, vp=16, weight_kib=1, weight_bits=4).weight_capacity
-        2048
-        """
+        """How many weights the core holds; None for any number."""
         return None if self.weight_kib is None else self.weight_kib * 8192 // self.weight_bits
 
     @property

@@ -327,13 +327,10 @@ def ablations(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
     rows = [Variant(first, task.method, base)]
     for change in changes:
         if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
-            name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
+            words = {name: str(each).lower() if isinstance(each, bool) else each for name, each in change.items()}
+            name = ", ".join(f"{name} {word}" for name, word in words.items())
             rows.append(Variant(name, task.method, base | dict(change)))
     return tuple(rows)
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _whole(kernel: str, method: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

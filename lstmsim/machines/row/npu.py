@@ -158,11 +158,7 @@ class RowCore:
         return self.engines * self.batch
 
     def dispatch(self, cell: str) -> Dispatch:
-        """How instructions come for layers of that cell.
-
-        >>> RowCore(1, 1, 1, dispatch_cycles=4).dispatch("lstm").dispatch_cycles
-        4
-        """
+        """How instructions come for layers of that cell."""
         own = {each.cell: each for each in self.by_cell}
         return own.get(cell) or Dispatch(cell, self.dispatch_cycles, self.start_cycles)
 
@@ -208,13 +204,7 @@ class RowCore:
         return mistakes
 
     def refusal(self, model: Model) -> str | None:
-        """Why this core cannot run the model, in a sentence; None if it can.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> RowCore(1, 4, 4).refusal(Model("m", (Layer(cell("slstm"), 8, 8),)))
-        "a row-npu has no program for cell 'slstm'; there are programs for dense, gru, gru-lbr0, lstm, rnn"
-        """
+        """Why this core cannot run the model, in a sentence; None if it can."""
         for layer in model.layers:
             if layer.cell.name not in PROGRAMS or layer.cell != CELLS[layer.cell.name]:
                 known = ", ".join(sorted(PROGRAMS))

@@ -140,11 +140,7 @@ def mistaken_name(op: str) -> str:
         return f"; did you mean {_OTHERWISE[op.casefold()]!r}?"
     hint = nearest(op, known)
     # names that are only half alike are calls of a library: the hint's cutoff is too low to refuse them
-    return hint if hint and _alike(op, hint.split("'")[1]) else ""
-
-
-def _alike(word: str, known: str) -> bool:
-    return SequenceMatcher(None, word[:200].casefold(), known).ratio() >= 0.75
+    return hint if hint and SequenceMatcher(None, op[:200].casefold(), hint.split("'")[1]).ratio() >= 0.75 else ""
 
 
 #: In place of the number of a node: the operand is a plain number.

@@ -133,7 +133,7 @@ class ModelError:
     def _difference(self) -> str:
         """What makes the two times of different things; empty if nothing is known to."""
         size, same = _BYTES.get(self.design.precision), self.chip.frequency_mhz == self.design.frequency_mhz
-        wide = size is not None and self.chip.precision != _elements(size)
+        wide = size is not None and self.chip.precision != f"elements of {size} bytes"
         parts = [f"in {self.chip.precision}, published in {self.design.precision}"] if wide else []
         if self.design.frequency_mhz is not None and not same:
             parts.append(f"at {self.chip.frequency_mhz:g} MHz, published at {self.design.frequency_mhz:g} MHz")
@@ -141,10 +141,6 @@ class ModelError:
             parts.append(f"with other {', '.join(self.chip.changed)} than the preset has")
         hint = f"; `element_bytes: {size}` of the chip is {self.design.precision}" if wide and parts else ""
         return f"; simulated {'; simulated '.join(parts)}{hint}" if parts else ""
-
-
-def _elements(size: int) -> str:
-    return f"elements of {size} bytes"
 
 
 def model_errors(comparison: Comparison) -> list[ModelError]:

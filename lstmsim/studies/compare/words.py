@@ -12,15 +12,7 @@ from lstmsim.traffic.load import VERDICTS
 
 
 def about_first_step(comparison: Comparison, row: int, column: int) -> str:
-    """Say how long the base takes in comparison with a machine, as a whole and by later steps.
-
-    >>> from lstmsim.studies.compare.result import Entry, Machine, Workload
-    >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
-    >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
-    >>> about_first_step(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), (entries,)), 0, 1)
-    'a is 10.0 times as fast; 5.00 times by later steps (60.0 % of the cycles of b are its first step, which \
-loads the weights)'
-    """
+    """Say how long the base takes in comparison with a machine, as a whole and by later steps."""
     clause, speedup = _by_later_steps(comparison, row, column), comparison.speedup(row, column)
     if not clause or speedup is None or comparison.by_latency:
         return clause

@@ -50,14 +50,16 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: i
         tail.update(_tail(layer, hardware.energies))
     all_steps = steps * batch
     layers = [(layer, layer.directions * all_steps) for layer in model.layers]
-    states = sum(times * _state_elements(layer) for layer, times in layers)
+    states = sum(times * layer.width(each) for layer, times in layers for each in layer.cell.states if each != "h")
     return Operations(
         steps,
         macs=model.macs_per_step * all_steps,
         weight_sharing=hardware.weight_sharing(core),
         vector_reads=sum(times * hardware.vector_reads(core, layer) for layer, times in layers),
         vector_writes=sum(times * _vector_writes(layer) for layer, times in layers),
-        sums=sum(times * _sums(layer) for layer, times in layers),
+        sums=sum(
+            times * len(stage.sums) * layer.units(stage.rows) for layer, times in layers for stage in layer.cell.stages
+        ),
         state_reads=states,
         state_writes=states,
         tail={name: all_steps * count for name, count in sorted(tail.items())},
@@ -78,14 +80,6 @@ def _tail(layer: Layer, classes: OperationClasses) -> Counter[str]:
         else:
             counts[classes.of_operation(node.operation)] += layer.width(node.name)
     return Counter({name: layer.directions * count for name, count in counts.items()})
-
-
-def _state_elements(layer: Layer) -> int:
-    return sum(layer.width(state) for state in layer.cell.states if state != "h")
-
-
-def _sums(layer: Layer) -> int:
-    return sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
 
 
 def _vector_writes(layer: Layer) -> int:

@@ -138,16 +138,7 @@ def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
 
 
 def load_graph(source: Path, sizes: Collection[str] | Mapping[str, int] = ()) -> Graph:
-    """Give the graph that `lstmsim fuse` means by a name or file.
-
-    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON) or an ONNX file.
-    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
-
-    `InputError` for what is none, and for a graph with mistakes.
-
-    >>> load_graph("row-sum", {"rows": 2}).outputs
-    ('y',)
-    """
+    """Give the graph that `lstmsim fuse` means by a name or file."""
     return graph_of(source, sizes_from(sizes))[0]
 
 

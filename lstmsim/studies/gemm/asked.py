@@ -19,7 +19,7 @@ from lstmsim.studies.shared.products import chip_of, options_from, presets_with
 from lstmsim.studies.shared.request import Path, Size, refuse, wrong_value
 
 if TYPE_CHECKING:
-    from lstmsim.model.model import Layer, Model
+    from lstmsim.model.model import Model
     from lstmsim.model.scenario import Chip
 
 _SIZES = r"(\d{1,300})x(\d{1,300})x(\d{1,300})"
@@ -128,7 +128,10 @@ def _shape(model: Model, number: int, what: str, batch: int, steps: int, part: i
         "projection": lambda each: Product(moments, each.rows, each.columns),
         "gradient": lambda each: Product(each.rows, each.columns, moments),
     }
-    every = [(each, sizes[what](each)) for each in _layer_products(layer, what)]
+    every = [
+        (each, sizes[what](each))
+        for each in ((input_projection(layer),) if what == "projection" else step_products(layer))
+    ]
     if part is not None and part >= len(every):
         count = f"{len(every)} product" + ("s" if len(every) > 1 else "")
         raise InputError(Mistake("part", f"this {what} has {count}, numbered from 0; got {part}"))
@@ -142,10 +145,6 @@ def _shape(model: Model, number: int, what: str, batch: int, steps: int, part: i
     # B of a gradient is made of the vectors of all time steps: it is another one at each call
     packed = "each" if what == "gradient" else "once"
     return Shape(product, source, packed, _others(every, taken, part, what))
-
-
-def _layer_products(layer: Layer, what: str) -> tuple[LayerProduct, ...]:
-    return (input_projection(layer),) if what == "projection" else step_products(layer)
 
 
 def _others(every: list[tuple[LayerProduct, Product]], taken: int, part: int | None, what: str) -> tuple[str, ...]:

@@ -124,11 +124,7 @@ def file_keys() -> list[tuple[str, str]]:
 
 
 def described_keys(entry: type, documents: tuple[type, ...]) -> dict[str, Described]:
-    """Give the keys of an entry, with what docstrings say of those that do not say it themselves.
-
-    entry: the class that checks the mapping.
-    documents: classes with docstrings, the first one first.
-    """
+    """Give the keys of an entry, with what docstrings say of those that do not say it themselves."""
     said: dict[str, str] = {}
     for each in reversed(documents):
         said |= _meanings(each)

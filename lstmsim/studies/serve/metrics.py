@@ -286,7 +286,7 @@ def _window(jobs: Sequence[Job], came: Sequence[JobReport | Rejected]) -> Closed
     last = set(_last_ones(jobs))
     if not last:
         return None
-    end = min(_end(job) for job in came if job.number in last)
+    end = min(job.at if isinstance(job, Rejected) else job.finish for job in came if job.number in last)
     served = sorted(job.finish for job in came if isinstance(job, JobReport) and job.finish <= end)
     if not served:
         return None
@@ -303,11 +303,6 @@ def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
         for number, (core, figures) in enumerate(zip(own, chip.core_figures, strict=True))
         if core.accounted is not None and core.units[core.accounted].policy == "coarse" and core.contexts > 1
     }
-
-
-def _end(job: JobReport | Rejected) -> int:
-    """When the job left the system."""
-    return job.at if isinstance(job, Rejected) else job.finish
 
 
 def threads_of(program: Program) -> int:

@@ -191,7 +191,7 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
-    plain, rate = _plain(ranked), offer.rate_per_second * share
+    plain, rate = replace(bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
     how = offer.variability, offer.memory_seconds, offer.process
     return [
         _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
@@ -216,11 +216,6 @@ def _estimated(scenario: Scenario) -> dict[str, Offer]:
         tenant: replace(estimated_offer(sorted(each), clock), entry=tenant, requests=len(each))
         for tenant, each in cycles.items()
     }
-
-
-def _plain(job: Job) -> Job:
-    """Give the job by itself, under a name that all jobs of its kind have."""
-    return replace(bare(job), name=job.tenant or job.model.name)
 
 
 @lru_cache(maxsize=64)

@@ -35,8 +35,8 @@ class Column:
     @property
     def entry_bits(self) -> int:
         """Bits of an entry, a power of two."""
-        needed = max((_bits(value) for value in self.values), default=1)
-        bits = max(needed, self.least_bits)
+        widths = (bits_of(value) if value >= 0 else (-value - 1).bit_length() + 1 for value in self.values)
+        bits = max(self.least_bits, *widths)
         return 1 << (bits - 1).bit_length()
 
 
@@ -47,10 +47,6 @@ def bits_of(most: int) -> int:
     [1, 1, 2, 8, 9]
     """
     return max(1, most.bit_length())
-
-
-def _bits(value: int) -> int:
-    return bits_of(value) if value >= 0 else (-value - 1).bit_length() + 1
 
 
 def column_text(column: Column) -> str:

@@ -72,10 +72,7 @@ def gemv(rows: int, columns: int, device: ParallelDevice, data: tuple[Values, Va
 
 
 def gemv_phase(lanes: int, names: tuple[str, str, str], sections: Sections, columns: int) -> Phase:
-    """The phase of a product with a vector, a warp for each row.
-
-    names: of the matrix, the vector and the result. columns: of the matrix.
-    """
+    """The phase of a product with a vector, a warp for each row."""
     matrix, vector, result = names
     v, lane = default_vector(columns), np.arange(lanes)
     lows, highs = columns_of_rows(sections)
@@ -407,10 +404,7 @@ def product_phases(
     tile: Tile | None,
     split: int,
 ) -> list[Phase]:
-    """The phases of weights times one vector, or by tiles times several.
-
-    names: of weights, vectors and results; shape: columns of the weights, and vectors.
-    """
+    """The phases of weights times one vector, or by tiles times several."""
     if tile is None:
         return [gemv_phase(device.core.warp, names, sections, shape[0])]
     rows = sum(count for count, _, _ in sections)

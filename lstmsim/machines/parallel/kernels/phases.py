@@ -90,10 +90,7 @@ def zeroing(lanes: int, warps: int, array: str, count: int) -> Phase:
 
 
 def summing(shape: KernelShape, lanes: int, source: tuple[str, int], target: tuple[str, int]) -> Phase:
-    """Adds up parts that lie one after the other, in order.
-
-    source: array of the parts, and how many they are. target: array of the result, and its elements.
-    """
+    """Adds up parts that lie one after the other, in order."""
 
     def text(warps: Warps, element: Ints, on: Mask) -> list[Result]:
         z, last = warps.alu(4), None

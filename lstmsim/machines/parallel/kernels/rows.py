@@ -275,10 +275,7 @@ def tree(lanes: Values) -> Values:
 
 
 def add_strips(sums: Values, stream: Ints, counts: Ints, term: Callable[[Ints], Values]) -> None:
-    """Add the terms of strips to the sums of their streams, shape (streams, n, ..).
-
-    stream: shape (strips,), ascending. counts: terms, shape (n, strips). term: gives terms by number, sum after sum.
-    """
+    """Add the terms of strips to the sums of their streams, shape (streams, n, ..)."""
     begins = np.flatnonzero(np.diff(stream, prepend=-1))
     terms = np.add.reduceat(counts, begins, axis=1)
     which = (stream[begins][None, :], np.arange(len(counts))[:, None])

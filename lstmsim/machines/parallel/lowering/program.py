@@ -382,7 +382,7 @@ class _Writer:
                 **CYCLE_TABLES,
                 **self.places.tables,
                 "contents": [[-1, CAPACITY // resident] for resident in self.contents],
-                **{name: _one(rows, name) for name, rows in self.rows.items()},
+                **{name: np.concatenate([table_rows(name, 0), *rows]) for name, rows in self.rows.items()},
                 "cores": cores,
                 "units": units,
                 "words": np.concatenate(words) if words else (),
@@ -400,10 +400,6 @@ class _Writer:
             operations=self.writing.roles.table()[1],
             held=((),) * (self.device.sms + 3),
         )
-
-
-def _one(arrays: list[Ints], table: str) -> Ints:
-    return np.concatenate([table_rows(table, 0), *arrays])
 
 
 #: Names of scheduler-cycles -> the names of cycles that they are in a program.

@@ -468,10 +468,7 @@ def written(
 
 
 def chained(segments: Kernel, begins: Ints, shape: KernelShape, sm: Narrow) -> Kernel:
-    """The kernel whose streams are these segments, one after the other.
-
-    begins: shape (streams + 1,); the first segment of each stream.
-    """
+    """The kernel whose streams are these segments, one after the other."""
     text = segments.instructions
     first = text.first[begins]
     offsets = (text.first[:-1] - np.repeat(first[:-1], np.diff(begins))).astype(np.int32)
