@@ -36,8 +36,8 @@ from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.machines.row.npu import Shape
 from lstmsim.model.model import Precision
 from lstmsim.studies.compare.device_fits import fit_on
+from lstmsim.studies.compare.report import defeats, lost_shares
 from lstmsim.studies.compare.result import Comparison, geometric_mean
-from lstmsim.studies.compare.words import defeats, lost_shares
 from lstmsim.studies.fit.device import device, device_of
 
 #: Words of 40 weights that each engine of the Intel NPU holds.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.report.figures_text import three_digits
 from lstmsim.studies.compare.published import FITTED, model_errors
+from lstmsim.studies.compare.report import about_first_step
 from lstmsim.studies.compare.result import Comparison, Machine
-from lstmsim.studies.compare.words import about_first_step
 
 
 def machines_markdown(comparison: Comparison) -> list[str]:

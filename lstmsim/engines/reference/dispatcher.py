@@ -1,22 +1,268 @@
-"""The dispatcher of the reference engine: tasks come, are admitted or rejected, pause, and leave."""
+"""The dispatcher of the reference engine: tasks come, are admitted or rejected, are asked to pause, and leave."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
-from lstmsim.engines.reference.admission import (
-    Arrivals,
-    Memory,
-    Place,
-    Waiting,
-    asked_to_pause,
-    best_place,
-    follows,
-    spread_over,
-    too_many_wait,
-)
-from lstmsim.engines.reference.thread import ADMISSION, Process, Seat, Thread, stream
-from lstmsim.program.program import Program
+from lstmsim.engines.reference.thread import ADMISSION, Boundary, Clockwork, Gate, Process, Seat, Thread, stream
+from lstmsim.program.program import Content, Core, Program, Task
+
+#: A place where a task may run: one core for each of the task's threads, the task's first core first.
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A task that waits since the cycle `arrived`; `paused_at`: boundary from which a paused task goes on."""
+
+    rank: int
+    arrived: int
+    number: int
+    task: Task
+    places: tuple[Place, ...]
+    paused_at: Boundary | None = None
+
+    @property
+    def turn(self) -> tuple[int, int, int]:
+        """The sorting key for the order in which the dispatcher looks at waiting tasks."""
+        return self.rank, self.arrived, self.number
+
+    def reneges(self, now: int) -> bool:
+        """Whether the task has waited longer than its patience. A task that has run once waits for ever."""
+        patience = self.task.patience
+        return self.paused_at is None and patience is not None and now - self.arrived > patience
+
+
+@dataclass
+class Memory:
+    """The contents of a core's memory.
+
+    sizes: key of a content -> its size; own: room that running tasks have for themselves alone, together.
+    held: keys of the contents in the memory, the least recently used first; on_way: those that are being loaded.
+    users: key of a content -> how many running tasks use it.
+    """
+
+    core: Core
+    sizes: dict[int, int]
+    held: list[int] = field(default_factory=list)
+    on_way: set[int] = field(default_factory=set)
+    users: dict[int, int] = field(default_factory=dict)
+    own: int = 0
+
+    def __post_init__(self) -> None:
+        self.held = list(self.core.held)
+
+    def holds(self, content: Content | None) -> bool:
+        """Whether the memory holds the content that a task needs."""
+        return content is None or self.core.capacity is None or content.key in self.held
+
+    def has_room(self, content: Content | None) -> bool:
+        """Whether the content is here (and not only on its way), or fits beside the contents that running tasks use."""
+        if content is None or self.core.capacity is None:
+            return True
+        if content.key in self.held:
+            return content.key not in self.on_way
+        used = sum(self.sizes[key] for key, users in self.users.items() if users)
+        return used + self.own + content.size <= self.core.capacity
+
+    def enter(self, content: Content | None, loads: int) -> None:
+        """Make room for the content of a task that begins, hold it, and count the task as a user.
+
+        Room of the task's own holds nothing, and is there until the task finishes. loads: how many operations of the
+        task load the content; if there are any, it is on its way.
+        """
+        if content is None or self.core.capacity is None:
+            return
+        if content.key not in self.held:
+            while sum(self.sizes.get(key, 0) for key in self.held) + self.own + content.size > self.core.capacity:
+                self.held.remove(next(key for key in self.held if not self.users.get(key)))
+            if content.key is None:
+                self.own += content.size
+                return
+            self.held.append(content.key)
+            if loads:
+                self.on_way.add(content.key)
+        self.users[content.key] = self.users.get(content.key, 0) + 1
+        self._touch(content.key)
+
+    def leave(self, content: Content | None) -> None:
+        """Count one user less: a task that needed the content has finished."""
+        if content is None or self.core.capacity is None:
+            return
+        if content.key is None:
+            self.own -= content.size
+        else:
+            self.users[content.key] -= 1
+            self._touch(content.key)
+
+    def _touch(self, key: int) -> None:
+        self.held.remove(key)
+        self.held.append(key)
+
+
+Contexts = Sequence[Sequence[Seat | None]]
+
+
+def occupied(contexts: Contexts, core: int) -> int:
+    """How many threads of a core are taken."""
+    return sum(seat is not None for seat in contexts[core])
+
+
+def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory], kept: Collection[int]) -> Place | None:
+    """The place where a task is admitted now; None if there is none."""
+    content = waiting.task.content
+    able = [
+        place
+        for place in waiting.places
+        if all(
+            core not in kept and place.count(core) <= contexts[core].count(None) and memories[core].has_room(content)
+            for core in place
+        )
+    ]
+    if not able:
+        return None
+
+    def preference(place: Place) -> tuple[bool, int, Place]:
+        lacks = waiting.task.affine and not all(memories[core].holds(content) for core in place)
+        own = [core for core in place if not memories[core].core.shared]
+        return lacks, sum(occupied(contexts, core) for core in own), place
+
+    return min(able, key=preference)
+
+
+def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
+    """The cores that a task with `wide` takes at once; None if it takes the one place that is free for it."""
+    own = set(one.task.cores)
+    if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
+        return None
+    free = [core for core in one.task.cores if None in contexts[core]]
+    members = max((each.members for each in one.task.wide if each.members <= len(free)), default=1)
+    return tuple(free[:members]) if members > 1 else None
+
+
+def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Thread | None:
+    """The running thread that is asked to pause for a task without a place; None if none may be, or one is about to."""
+    candidates: list[tuple[int, int, int, int, Thread]] = []
+    for core, context, thread in _running(waiting, contexts, kept):
+        if thread.stop is not None and thread.stop != thread.end:
+            return None
+        whole = len(thread.seats) == 1 and thread.task.content is None and not thread.task.wide
+        movable = whole and thread.stop is None
+        if movable and thread.rank > waiting.rank:
+            candidates.append((thread.rank, thread.since, core, context, thread))
+    return max(candidates, key=lambda each: each[:-1])[-1] if candidates else None
+
+
+def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Iterator[tuple[int, int, Thread]]:
+    for core in sorted({place[0] for place in waiting.places}):
+        if core not in kept:
+            for context, seat in enumerate(contexts[core]):
+                if seat is not None:
+                    yield core, context, seat.thread
+
+
+def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts) -> bool:
+    """Whether the queue of a task is full when the task comes."""
+    limit = newcomer.task.queue_limit
+    if limit is None:
+        return False
+    before = sum(each.paused_at is None and each.places == newcomer.places for each in waiting)
+    free = sum(contexts[core].count(None) for core in {place[0] for place in newcomer.places})
+    return before - free >= limit
+
+
+class Arrivals(Clockwork):
+    """Tasks up to the cycle in which they come. The dispatcher lets them wait.
+
+    knocked, newcomers: the event for which the dispatcher waits; tasks that have come and do not wait yet.
+    gates, opened: the gates, and for each an event, as soon as it is known when the gate opens.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.finished = 0
+        self.knocked = self.env.event()
+        self.newcomers: list[int] = []
+        self.gates = [Gate(arrivals) for arrivals in program.gates]
+        self.opened = [self.env.event() for _ in self.gates]
+        #: For each task, those that come after it, and for each gate, those that come behind it.
+        self.followers: dict[int, list[int]] = defaultdict(list)
+        self.behind: dict[int, list[int]] = defaultdict(list)
+        for index, task in enumerate(program.tasks):
+            if task.after is not None:
+                self.followers[task.after].append(index)
+            if task.behind is not None:
+                self.behind[task.behind].append(index)
+        #: After how many cycles operations may go on that wait for gates.
+        ways = [phases for task in program.tasks for _, phases in task.variants]
+        ways += [each.phases for task in program.tasks for each in task.wide]
+        phases = {id(phase): phase for way in {id(way): way for way in ways}.values() for phase in way}
+        needs = (need for phase in phases.values() for each in phase.body.operations for need in each.needs)
+        self.gate_delays = {need.delay for need in needs if need.gate} if program.gates else set()
+
+    def expect(self, numbers: Iterable[int]) -> None:
+        """Let the tasks with these numbers come when it is time."""
+        self.env.process(self.arrivals(numbers))
+
+    def arrivals(self, numbers: Iterable[int]) -> Process:
+        """Let those of the tasks come that follow nothing, in order of (release, position)."""
+        tasks = self.program.tasks
+        free = [number for number in numbers if not follows(tasks[number])]
+        for task in sorted(free, key=lambda index: (tasks[index].release, index)):
+            if tasks[task].release > self.now:
+                yield self.env.timeout(tasks[task].release - self.now)
+            self.come(task)
+
+    def follow(self, task: int, since: int) -> Process:
+        """Let a task come `release` cycles after cycle `since`, in which what it follows has happened."""
+        yield self.env.timeout(since + self.program.tasks[task].release - self.now)
+        self.come(task)
+
+    def come(self, task: int) -> None:
+        """Note that a task has come."""
+        self.newcomers.append(task)
+        self.knock()
+
+    def done_with(self, task: int) -> None:
+        """Note that a task has finished or was rejected. Tasks that come after it may come now."""
+        self.finished += 1
+        self.let_follow(self.followers[task], self.now)
+
+    def let_follow(self, tasks: Iterable[int], since: int) -> None:
+        """Let tasks come, each so long after cycle `since` as it wants; at once if that is now."""
+        for task in tasks:
+            if since + self.program.tasks[task].release > self.now:
+                self.env.process(self.follow(task, since))
+            else:
+                self.come(task)
+
+    def arrive_at(self, number: int | None, cycle: int) -> None:
+        """Note that somebody arrives at a gate, if it is one. If all have, others know when it opens."""
+        if number is None or not self.gates[number].arrive(cycle):
+            return
+        opens = self.gates[number].latest
+        self.let_follow(self.behind[number], opens)
+        self.opened[number].succeed()
+        for delay in self.gate_delays:
+            self.ring_everywhere(opens + delay)
+
+    def knock(self) -> None:
+        """Tell the dispatcher that a task has come or a context is free."""
+        if not self.knocked.triggered:
+            self.knocked.succeed()
+
+    def knock_in(self, cycles: int) -> None:
+        """Tell the dispatcher at a later cycle to look again."""
+        timer = self.env.timeout(cycles)
+        timer.callbacks.append(lambda _: self.knock())
+
+
+def follows(task: Task) -> bool:
+    """Whether a task comes after another one or behind a gate."""
+    return task.after is not None or task.behind is not None
 
 
 class Dispatcher(Arrivals):

@@ -13,8 +13,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.graph import Graph, Node
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.planner import planned
-from lstmsim.studies.fuse.picture import plot
-from lstmsim.studies.fuse.picture_layers import layered
+from lstmsim.studies.fuse.picture import layered, plot
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.files.published import claims
-from lstmsim.studies.validate.gpu_kernels import Kernels
+from lstmsim.studies.validate.run import Kernels
 from tests.studies.validate.whole import SMALL, whole
 
 CLAIMS = {claim.key: claim for claim in claims()}

@@ -8,10 +8,9 @@ import pytest
 
 from lstmsim.engines.fast import binding as library
 from lstmsim.studies.validate import run as claims
-from lstmsim.studies.validate.gpu_kernels import Kernels
 from lstmsim.studies.validate.groups import V100
 from lstmsim.studies.validate.rows import Validation
-from lstmsim.studies.validate.run import GROUPS, validate
+from lstmsim.studies.validate.run import GROUPS, Kernels, validate
 
 #: Rows and columns of a sparse matrix, entries of a row, columns of the dense operand, deviation of lengths.
 SMALL = (64, 128, 32, 32, 0.3)
