@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import lstmsim
 from lstmsim import engines
 from lstmsim.machines.gemm import Cut, GemmTask, Product
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 
 __all__ = ["ABOUT", "Beside", "Row", "power_of_two", "predicted", "recorded", "summed_up", "table"]
 
@@ -72,8 +72,7 @@ class Beside(NamedTuple):
 
 def predicted(chip: Any, m: int, n: int, k: int) -> int:
     """Cycles of a product on one thread of a chip."""
-    threads = target_of(chip.kind).gemm_threads()
-    assert threads is not None
+    threads = capability(chip.kind, "gemm")
     task = GemmTask(Product(m, n, k), 1, "warm", packed="each")
     work = threads.lower(chip, task, threads.division(chip, task, Cut("MN", 1, 1, 1, m, n, k)))
     return threads.figures(chip, work, engines.run(work.program, check=False)).makespan

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import lstmsim
 from lstmsim import engines
-from lstmsim.machines.gemm import CACHES, Cut, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.gemm import CACHES, Cut, GemmFigures, GemmPlan, GemmTask, Product
+from lstmsim.machines.registry import capability
 from lstmsim.studies.sweep.processes import processors
 
 __all__ = ["SECTION_2", "Case", "Ran", "all_ran", "cut_text", "figures", "plan_of", "ran", "several"]
@@ -100,10 +100,8 @@ def _chip_of(name: str) -> Any:
 
 
 @cache
-def _threads_of(name: str) -> GemmThreads:
-    threads = target_of(_chip_of(name).kind).gemm_threads()
-    assert threads is not None
-    return threads
+def _threads_of(name: str) -> Any:
+    return capability(_chip_of(name).kind, "gemm")
 
 
 def plan_of(case: Case, caches: str, **settings: Any) -> GemmPlan:
@@ -122,7 +120,7 @@ def figures(case: Case, cut: Cut, caches: str, relief: str = "plan") -> GemmFigu
 
 def ran(case: Case) -> Ran:
     """Every cut of a case."""
-    pairs = _threads_of(case.chip).mn_cuts(_chip_of(case.chip), case.task)
+    pairs = _threads_of(case.chip).mn_cuts(case.task)
     parts = [each.cut for each in plan_of(case, "warm").ranked if each.cut.p_k > 1]
     return Ran(case, {cut: _both(case, cut) for cut in pairs}, {cut: _both(case, cut) for cut in parts})
 

@@ -64,6 +64,13 @@ def command(
             return field
         return option.opts[0] if isinstance(option, click.Option) else key.upper()
 
+    def option(mistake: Mistake) -> Mistake:
+        """The mistake as the command line has it; a field that a sentence names is known by its underscore."""
+        sentence = mistake.sentence
+        for field in made:
+            sentence = sentence.replace(field, place(field)) if "_" in field else sentence
+        return Mistake(place(mistake.place), sentence)
+
     def decorate(function: Callable[..., None]) -> click.Command:
         def run(window: Window | None = None, **given: Any) -> None:
             files = Outputs({each: given.pop(each.name) for each in outputs}, window)
@@ -73,7 +80,7 @@ def command(
             try:
                 function(files, **given)
             except InputError as error:
-                raise InputError([Mistake(place(each.place), each.sentence) for each in error.mistakes]) from error
+                raise InputError(list(map(option, error.mistakes))) from error
 
         text = inspect.cleandoc(function.__doc__ or "")
         return kind(name, params=params, callback=run, help=text)

@@ -176,10 +176,6 @@ def _vector_elements(layer: Layer) -> int:
     return layer.width("x") + 2 * layer.directions * sum(layer.width(vector) for vector in made)
 
 
-def _state_elements(layer: Layer) -> int:
-    return layer.directions * sum(layer.width(state) for state in layer.cell.states if state != "h")
-
-
 def _constant_bits(layer: Layer, precision: Precision) -> int:
     """Bits of biases (one for each sum and unit) and parameters."""
     sums = sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
@@ -189,7 +185,10 @@ def _constant_bits(layer: Layer, precision: Precision) -> int:
 
 def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> int:
     """Bits of the states of the largest model for each context, and of biases and parameters of all models."""
-    states = max(sum(_state_elements(layer) for layer in model.layers) for model in models)
+    states = max(
+        sum(each.directions * each.width(state) for each in model.layers for state in each.cell.states if state != "h")
+        for model in models
+    )
     constants = sum(_constant_bits(layer, precision) for layer in layers_of(models))
     return contexts * states * precision.state_bits + constants
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import lstmsim
+from tests.machines.multicore.chips import flat
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "gemm_threads"
 pytestmark = [
@@ -81,7 +82,7 @@ def test_what_lscpu_says_becomes_the_chip(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(machine_at_hand, "_printed", printed)
     chip, numbers = machine_at_hand.chip_of(machine_at_hand.found(0.001))
-    view = chip.view
+    view = flat(chip)
     assert (view.l1_sets, view.l2_sets, view.llc_sets, view.llc_ways, view.line) == (32, 256, 4096, 4, 128)
     assert (view.lanes, view.mr, view.nr) == (8, 6, 16)
     assert numbers["l1_sets"] == (32, "lscpu")

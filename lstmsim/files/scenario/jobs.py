@@ -182,7 +182,7 @@ def check_jobs(
     models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
     wrong_of = [wrong.below(("jobs", index)) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
-    names = [_name(*each) for each in zip(entries, models, strict=True)]
+    names = [(one and one.name) or (model and model.name) or "" for one, model in zip(entries, models, strict=True)]
     arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
     able = Runnable(document, cores)
     initials = Initials(document, entries, names, models)
@@ -229,11 +229,6 @@ def _model(
 ) -> Model | None:
     has_model = isinstance(data, dict) and "model" in data
     return read_model(document, ("jobs", index, "model"), wrong, cells) if has_model else None
-
-
-def _name(entry: JobEntry | None, model: Model | None) -> str:
-    """Give the name of an entry's jobs; empty if it is unknown."""
-    return (entry and entry.name) or (model and model.name) or ""
 
 
 def entry_keys(names: list[str]) -> list[tuple[str, int]]:

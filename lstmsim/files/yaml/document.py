@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lstmsim.base.checks import DataPath, Note, Notes, checker_of
+from lstmsim.base.checks import DataPath, Notes, checker_of
 from lstmsim.base.errors import MAX_MISTAKES, InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import dotted, listed, show
@@ -170,12 +170,9 @@ def check(kind: type[Entry], document: Document, known: Collection[DataPath] = (
     entry = checker_of(kind)(document.data, (), notes)
     for each in notes:
         if each.path not in known:
-            document.blame(each.path, _sentence(document, each), key=bool(each.holder))
+            shown = (document.at(each.path), document.raw(each.path)) if each.shows else (None,)
+            document.blame(each.path, each.told(*shown), key=bool(each.holder))
     return entry, WrongPaths(each.path for each in notes)
-
-
-def _sentence(document: Document, note: Note) -> str:
-    return note.told(document.at(note.path), document.raw(note.path)) if note.shows else note.told(None)
 
 
 def usable(

@@ -205,7 +205,10 @@ def open_scopes(model: Any) -> list[Scope]:
     # refuse calls of functions that come to more nodes than real networks have; each body is counted once
     sizes: dict[tuple[str, str], int] = {}
     held = _count(model.graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
-    calls = {key: _called(each.node, functions) for key, each in functions.items()}
+    calls = {
+        key: {called for node in _nested(each.node) if (called := (str(node.domain), str(node.op_type))) in functions}
+        for key, each in functions.items()
+    }
     try:
         order = list(TopologicalSorter(calls).static_order())
     except CycleError:
@@ -232,10 +235,6 @@ def open_scopes(model: Any) -> list[Scope]:
 def _count(nodes: Any, sizes: dict[tuple[str, str], int]) -> int:
     """Nodes in a list, in the bodies inside it, and in the functions of known size that it calls."""
     return sum(1 + sizes.get((str(node.domain), str(node.op_type)), 0) for node in _nested(nodes))
-
-
-def _called(nodes: Any, functions: dict[tuple[str, str], Any]) -> set[tuple[str, str]]:
-    return {key for node in _nested(nodes) if (key := (str(node.domain), str(node.op_type))) in functions}
 
 
 def _nested(nodes: Any) -> Iterator[Any]:

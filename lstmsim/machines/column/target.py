@@ -72,10 +72,6 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
     return tried
 
 
-def _useful(chip: ColumnNpu, name: str) -> bool:
-    return name != "switches for free" or any(core.switch_cycles for core in chip.cores)
-
-
 def _on_cores(
     chip: ColumnNpu, jobs: Sequence[Job], name: str, change: Callable[[ColumnCore], dict[str, object]]
 ) -> Change:
@@ -217,7 +213,9 @@ class _ColumnTarget(Target):
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """What lies around the cores, then the cores themselves, the most telling first."""
-        own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
+        switches = any(core.switch_cycles for core in chip.cores)
+        useful = (each for each in _OF_CORES.items() if switches or each[0] != "switches for free")
+        own = [_on_cores(chip, jobs, name, change) for name, change in useful]
         return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
 
     def order_changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:

@@ -106,7 +106,11 @@ def _bits(by_bits: Mapping[int, Study]) -> Section:
     more = len(rows) - _JOB_LIMIT
     words = [f"{100 * study.words.unchanged:.1f}" for study in every if study.words]
     shown = [*rows[:_JOB_LIMIT], *([["words unchanged, %", *words]] if words else [])]
-    over = ", ".join(str(bits) for bits, study in by_bits.items() if _overflows(study))
+    over = ", ".join(
+        str(bits)
+        for bits, study in by_bits.items()
+        if any(job.overflowed for job in study.jobs) or (study.words and study.words.overflowed)
+    )
     width = every[0].precision.accumulator_bits
     title = "BITS of weights and vectors together, all else as above"
     return Section.of(
@@ -114,10 +118,6 @@ def _bits(by_bits: Mapping[int, Study]) -> Section:
         f"... and {more} more {_MORE_JOBS}" if more > 0 else None,
         f"sums overflowed the accumulator of {width} bits at {over}" if over else None,
     )
-
-
-def _overflows(study: Study) -> bool:
-    return any(job.overflowed for job in study.jobs) or bool(study.words and study.words.overflowed)
 
 
 def _error(value: float) -> str:

@@ -96,7 +96,7 @@ def _check_size(product: Product) -> None:
     for name, size in {"A": product.m * product.k, "B": product.k * product.n, "C": product.m * product.n}.items():
         if size > _MOST_ELEMENTS:
             text = f"{sizes}: {name} has {size:,} elements, at most {_MOST_ELEMENTS:,} are simulated"
-            raise InputError(Mistake("product", text))
+            raise InputError(Mistake("sizes", text))
 
 
 def _shape_of_layer(

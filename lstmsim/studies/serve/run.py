@@ -25,7 +25,6 @@ from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.tenants import NEVER, Rows
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import refuse, takes, wrong_value
-from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
 
@@ -165,7 +164,8 @@ def serve(request: ServeRequest) -> Served:
     scenario, requests, share = drawn_anew(request.scenario, rates=False), request.requests, request.until_half_width
     check_wanted(request.percentiles, share)
     asked = load_requests(scenario, request.overrides, requests)
-    if requests is None and share is not None and _goes_on(asked):
+    goes_on = any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
+    if requests is None and share is not None and goes_on:
         asked = load_requests(scenario, request.overrides, MOST_REQUESTS)
     return serve_loaded(
         asked,
@@ -247,11 +247,6 @@ def check_wanted(percentiles: Sequence[float], until_half_width: float | None) -
         raise InputError(wrong)
 
 
-def _goes_on(asked: Requests) -> bool:
-    """Whether an entry comes as a process, and not only as a list."""
-    return any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
-
-
 class _Goal:
     """Tells when the intervals are narrow enough."""
 
@@ -274,12 +269,9 @@ class _Goal:
         warmup = latencies.count // 10 if latencies.exact else 0
         relaxation = relaxation_of(self.traffic, done, utilization=0.0)
         made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
-        self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
+        both = (made.mean, made.percentiles[self.percent])
+        self.reached = all(each.half_width is not None and each.half_width <= self.share * each.value for each in both)
         return self.reached
-
-
-def _within(each: Interval, share: float) -> bool:
-    return each.half_width is not None and each.half_width <= share * each.value
 
 
 def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, table: Ints) -> list[Row]:

@@ -35,18 +35,15 @@ def front(costs: ArrayLike) -> Flags:
     known = np.flatnonzero(~np.isnan(table).any(axis=1)) if len(table) else chosen.nonzero()[0]
     if not len(known):
         return chosen
-    # Sorted by columns, each once: a row can only be beaten by one above it.
+    # Sorted by columns, each once: a row can only be beaten by one above it, whose first column is no larger.
     distinct, inverse = np.unique(table[known], axis=0, return_inverse=True)
     best = np.zeros(len(distinct), dtype=bool)
-    if table.shape[1] == 2:
-        least = np.minimum.accumulate(distinct[:, 1])
-        best[:] = np.concatenate([[True], distinct[1:, 1] < least[:-1]])
-    else:
-        left = np.arange(len(distinct))
-        while len(left):
-            first = left[0]
-            best[first] = True
-            left = left[(distinct[left] < distinct[first]).any(axis=1)]
+    rows, left = np.arange(len(distinct)), np.ascontiguousarray(distinct.T[1:])
+    while len(rows):
+        best[rows[0]] = True
+        smaller: Flags = np.any(left < left[:, :1], axis=0)
+        whole = smaller[1:].all()
+        rows, left = (rows[1:], left[:, 1:]) if whole else (rows[smaller], left[:, smaller])
     chosen[known] = best[inverse.reshape(-1)]
     return chosen
 

@@ -86,6 +86,8 @@ def test_what_a_run_never_did_is_said(tmp_path: Path) -> None:
 
 
 def test_deep_needs_numbers(tmp_path: Path) -> None:
-    done = call("rtl", "no.yaml", "--out", str(tmp_path / "out"), "--timing-only", "--deep")
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text("chip: column-npu-16k\njobs: [{model: lstm-256, steps: 1}]\n")
+    done = call("rtl", str(scenario), "--out", str(tmp_path / "out"), "--timing-only", "--deep")
     assert done.exit_code == 2
     assert "--deep: not with --timing-only" in done.stderr
