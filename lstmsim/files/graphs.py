@@ -1,7 +1,4 @@
-"""Files with graphs of operations: YAML and JSON as `docs/fusion.md` describes nodes.
-
-They are read with every mistake at its line, and written so that they read back as the same graph.
-"""
+"""Graphs of operations in YAML and JSON files (docs/fusion.md): mistakes have their lines, written files read back."""
 
 from __future__ import annotations
 

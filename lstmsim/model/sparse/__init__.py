@@ -1,4 +1,1 @@
-"""Sparse matrices: their formats, their statistics, and test data that anyone can draw again.
-
-`docs/sparse_kernels.md` has the exact rules. No machine is known here.
-"""
+"""Sparse matrices: formats, statistics, test data (docs/sparse_kernels.md). No machine is known here."""

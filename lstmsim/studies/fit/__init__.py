@@ -1,7 +1,3 @@
-"""Does a chip fit a device: multipliers, block memories, logic; and the energy of an inference, relative.
-
-`fit.fit` and `energy.energy` compute, `text` writes. The tables of devices are the files in `data/`, which
-`lstmsim.studies.fit.device` reads.
-"""
+"""Does a chip fit a device: multipliers, block memories, logic; and the relative energy of an inference."""
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Operations of a job, counted from the cell graph, and their energy from a table of energies per operation.
-
-The energies are of an ASIC: compare, do not quote.
-"""
+"""Operations of a job, counted from the cell graph, and their energy in an ASIC: compare, do not quote."""
 
 from __future__ import annotations
 

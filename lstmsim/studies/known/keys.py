@@ -1,7 +1,4 @@
-"""Keys of chips by machine, with meaning, unit, bounds, default and source, read off the machines' descriptions.
-
-Keys of scenario, model and sweep files, with meaning, bounds and default, read off the entries that check them.
-"""
+"""Keys of files: of chips read off the machines' descriptions, of scenarios, models and sweeps off their entries."""
 
 from __future__ import annotations
 

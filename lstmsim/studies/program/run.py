@@ -1,7 +1,4 @@
-"""Programs without their scenarios: kept in files, loaded and run again.
-
-Runs of flat programs, which machines make of single products and of fused kernels.
-"""
+"""Flat programs without their scenarios, of jobs, products and fused kernels: kept in files, loaded and run again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What jobs take that are alone on an idle chip, what a mix certainly asks of it, and what preemption adds.
-
-docs/serving.md says how both are measured.
-"""
+"""What jobs take alone on an idle chip, what a mix asks of it, and what preemption adds (docs/serving.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Objects among the keys of a scenario or a model: chips, models, layers and imported networks as file keys.
-
-Jobs and other parts of a scenario that are given as objects, checked as those of a file are.
-"""
+"""Objects among the keys of a scenario or a model (chips, models, layers, jobs), checked as those of a file are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Operators that compute: on each element, reductions and normalisations, products, 8-bit numbers.
-
-Source: the ONNX operator pages of the keys of the tables.
-"""
+"""Operators that compute, by the ONNX pages: on each element, reductions, normalisations, products, 8-bit numbers."""
 
 from __future__ import annotations
 
