@@ -206,17 +206,7 @@ def parse_window(text: str) -> tuple[int, int | None]:
 
 
 def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
-    """Cut the cycles `start <= cycle < end` out of a timeline.
-
-    >>> from lstmsim.analysis.timeline import Row
-    >>> none = np.zeros(2, dtype=np.int64)
-    >>> table = dict(row=none, state=none, job=none, layer=none, step=none)
-    >>> times = dict(start=np.array([0, 40]), end=np.array([40, 90]))
-    >>> timeline = Timeline("chip", 260.0, 90, (Row(0, "array"),), ("a",), **times, **table)
-    >>> part = window(timeline, 30, 50)
-    >>> part.start.tolist(), part.end.tolist(), part.makespan_cycles
-    ([30, 40], [40, 50], 90)
-    """
+    """Cut the cycles `start <= cycle < end` out of a timeline."""
     first, last = timeline.shown
     stop = last if end is None else min(end, last)
     if not first <= start < last:
@@ -511,9 +501,6 @@ def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
     """Cut the cycles from `start` to `end` into about `windows` windows of equal whole length; the last may be shorter.
 
     Returns the edges of the windows, in cycles.
-
-    >>> window_edges(0, 10, 4)
-    array([ 0,  3,  6,  9, 10])
     """
     length = max(1, -(-(end - start) // windows))
     return np.append(np.arange(start, end, length, dtype=np.int64), np.int64(end))
@@ -524,9 +511,6 @@ def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDAr
 
     start, end: cycles of the spans; the spans are sorted and do not overlap.
     edges: cycles at which windows begin and end.
-
-    >>> covered_cycles(np.array([0, 5]), np.array([2, 9]), np.array([0, 4, 8, 12]))
-    array([2, 3, 1])
     """
     if not len(start):
         return np.zeros(len(edges) - 1, dtype=np.int64)

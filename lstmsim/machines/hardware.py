@@ -209,9 +209,6 @@ def tree_bits(inputs: int, width: int, summed: int = 1, most: int = 64) -> int:
     width: bits of a product.
     summed: how many products a multiplier block adds itself.
     most: largest width of an adder.
-
-    >>> tree_bits(4, 16), tree_bits(4, 16, summed=2), tree_bits(1, 16), tree_bits(3, 16)
-    (52, 18, 0, 35)
     """
     leaves = -(-inputs // summed)
     width += (summed - 1).bit_length()

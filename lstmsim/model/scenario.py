@@ -63,11 +63,7 @@ class Offer:
 
 
 def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
-    """Estimate the offer of a list of arrivals (cycles, in order). It is empty if they are few or come all at once.
-
-    >>> estimated_offer(range(0, 25_000, 1000), frequency_mhz=250)
-    Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True, ...)
-    """
+    """Estimate the offer of a list of arrivals (cycles, in order). It is empty if they are few or come all at once."""
     span = cycles[-1] - cycles[0] if cycles else 0
     if len(cycles) < LEAST_ESTIMATED or span <= 0:
         return Offer()

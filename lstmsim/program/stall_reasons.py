@@ -61,11 +61,7 @@ CYCLES = (
 
 
 def names_of(*kinds: Kind, cycles: Iterable[CycleName] = CYCLES) -> tuple[str, ...]:
-    """The names of these kinds, in the order of `cycles` (all names by default).
-
-    >>> names_of("rest"), names_of("work", "switch")
-    (('drain', 'idle'), ('busy', 'switch'))
-    """
+    """The names of these kinds, in the order of `cycles` (all names by default)."""
     return tuple(each.name for each in cycles if each.kind in kinds)
 
 

@@ -8,9 +8,6 @@ def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
 
     part, whole: at least 0, in the same unit.
     nothing: the text if there is no part or no whole.
-
-    >>> percent(1, 3), percent(1, 100_000), percent(0, 3), percent(0, 0, "-")
-    ('33.3 %', '<0.1 %', '0.0 %', '-')
     """
     if not part or not whole:
         return nothing
@@ -46,11 +43,7 @@ def two_digits(value: float) -> str:
 
 
 def short_name(name: str, length: int) -> str:
-    """A name of at most `length` characters for the terminal. A question mark replaces what cannot be printed.
-
-    >>> short_name("a name that is far too long", 10)
-    'a name ...'
-    """
+    """A name of at most `length` characters for the terminal. A question mark replaces what cannot be printed."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in name)
     return printable if len(printable) <= length else printable[: length - 3] + "..."
 

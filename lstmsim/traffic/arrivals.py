@@ -254,10 +254,6 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
     time on, w = 1 / mean time off, their squared coefficient of variation is 1 + 2 lambda g / (g + w)^2 (Kuczura: The
     interrupted Poisson process as an overflow process; Bell System Technical Journal 52, 1973). Jitter of `periodic`
     arrivals does not add up, so that in the long run they come evenly.
-
-    >>> offer = offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
-    >>> offer.rate_per_second, offer.variability
-    (400.0, 13.8)
     """
     match arrivals:
         case Poisson(rate):
@@ -294,9 +290,6 @@ def arrival_arrays(
     frequency_mhz: the clock.
     seed_key: the key of the stream of random numbers; equal keys give equal arrivals on every machine.
     `InputError` for more arrivals than a list of time stamps holds; on the way, for an arrival after `MAX_CYCLE`.
-
-    >>> [each.tolist() for each in arrival_arrays(Timestamps((0, 7, 7)), 2, 250)]
-    [[0, 7]]
     """
     positive("chip", frequency_mhz=frequency_mhz)
     if isinstance(description, Timestamps) and count > len(description.cycles):
@@ -311,9 +304,6 @@ def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int
     """Give the cycle at which each of the first `count` frames is due, in arrays: the next frame's arrival.
 
     A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
-
-    >>> [each.tolist() for each in deadline_arrays(Stream(10), 3, 250)]
-    [[2500000, 5000000, 7500000]]
     """
     chunk = max(1, min(chunk, count))
     return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=1), count)

@@ -126,9 +126,6 @@ def batch_interval(value: float, batches: Sequence[float]) -> Interval:
 
     The method of batch means; 10 to 30 batches are enough (Schmeiser: Batch size effects in the analysis of
     simulation output; Operations Research 30, 1982).
-
-    >>> batch_interval(2.0, [1.0, 2.0, 3.0]).half_width
-    2.484...
     """
     number = len(batches)
     if number < 2:
@@ -273,9 +270,6 @@ def wilson(share: float, number: float, confidence: float = 0.95, widths: float 
 
     Source: Wilson, Probable inference, the law of succession, and statistical inference; Journal of the American
     Statistical Association 22, 1927.
-
-    >>> [round(end, 4) for end in wilson(0.01, 1000)]
-    [0.0054, 0.0183]
     """
     if number <= 0:
         return 0.0, 1.0

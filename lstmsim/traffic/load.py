@@ -140,9 +140,6 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: R
     utilization: the share of time in which threads are taken. It stands for the load where that is not known (with gaps
         and work that vary as in M/M/1).
     closed: None: unknown.
-
-    >>> relaxation_of(Traffic(), 1000, utilization=0.5)
-    8.0
     """
     load = traffic.load
     if not traffic.steady or (load is not None and not load.stable):
@@ -162,9 +159,6 @@ def verdict_of(traffic: Traffic, *, grows: bool, known: bool, cut: bool = False)
 
     grows, known: whether the run's queue grows, and whether its mean latency has an interval.
     cut: whether the run ended because more requests came than it had room for, which is no sign of what would follow.
-
-    >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, known=False)
-    'unstable'
     """
     load = traffic.load
     if not traffic.steady:

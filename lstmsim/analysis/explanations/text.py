@@ -83,11 +83,6 @@ def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     """The words of a text that the glossary knows, one sentence for each word; empty if it knows none.
 
     own: words of a machine, which replace the usual ones or are added.
-
-    >>> print(glossary("utilization 76.9 %"))
-    GLOSSARY
-    utilization  useful multiply-accumulates / (peak x makespan): the share of what the multipliers
-                 could have done
     """
     words = words_in(text, own)
     if not words:

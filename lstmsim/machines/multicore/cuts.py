@@ -26,9 +26,6 @@ def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
     """Every cut of rows and columns alone: first the one of BLIS's rule, then the others with ever more parts of rows.
 
     threads: how many; some may have nothing to do.
-
-    >>> [(cut.p_m, cut.p_n) for cut in mn_cuts(Product(8, 32, 64), 4)]
-    [(1, 4), (2, 2), (4, 1)]
     """
     first = blis_cut(product, threads)
     others = (_mn_cut(product, p_m, threads // p_m) for p_m in _divisors(threads) if p_m != first.p_m)

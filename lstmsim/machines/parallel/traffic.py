@@ -47,13 +47,7 @@ class Layout:
 
 
 def addresses(arrays: tuple[Memory, ...]) -> list[int]:
-    """The byte address of each array: one after the other, each from the next multiple of 256 on.
-
-    >>> addresses((Memory("row_ptr", 65), Memory("cols", 4), Memory("x", 1)))
-    [0, 512, 768]
-    >>> addresses((Memory("W", 65, bytes=2), Memory("x", 1, bytes=2)))
-    [0, 256]
-    """
+    """The byte address of each array: one after the other, each from the next multiple of 256 on."""
     result, end = [], 0
     for array in arrays:
         result.append(-(-end // _ALIGNED) * _ALIGNED)

@@ -29,12 +29,7 @@ _UNITS = 2
 
 
 def weight_words(core: RowCore, layer: Layer) -> int:
-    """Words of weights that one layer takes, both directions; a core reads one word a cycle.
-
-    >>> from lstmsim.model.cells import cell
-    >>> weight_words(RowCore(tiles=7, engines=40, lanes=40), Layer(cell("lstm"), hidden=512, input=512))
-    208
-    """
+    """Words of weights that one layer takes, both directions; a core reads one word a cycle."""
     shape = Shape(core)
     words = sum(
         -(-layer.units(stage.rows) // core.engines) * shape.words(layer.width(vector))

@@ -362,13 +362,6 @@ def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False)
 
     apart: whether each candidate is a group of its own; for ablations.
     `InputError` if not even one block of a kernel fits on a multiprocessor.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, s = Node("x", "input", (), (4, 8)), Node("s", "reduce_sum", ("x",), (4,), (1,))
-    >>> b, d = Node("b", "broadcast", ("s",), (4, 8), (0,)), Node("d", "divide", ("x", "b"), (4, 8))
-    >>> kernel = planned(Graph("rows", (x, s, b, d), ("d",))).subgraphs[0].kernel
-    >>> [(each.node, each.scheme) for each in kernel.stages], kernel.blocks, kernel.threads
-    ([(1, 'shared'), (3, 'output')], 4, 32)
     """
     wave = first_wave(device)
     parts, refused = clusters(graph)

@@ -26,11 +26,7 @@ class Markup(str):
 
 
 def joined(parts: Iterable[str], between: str = "") -> Markup:
-    """Put pieces one behind the other; pieces that are no markup are escaped.
-
-    >>> joined([Markup("<br>"), "<"])
-    '<br>&lt;'
-    """
+    """Put pieces one behind the other; pieces that are no markup are escaped."""
     return Markup(between.join(map(escaped, parts)))
 
 
@@ -56,11 +52,7 @@ def _shown(letter: str) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Write a share for people; a dash stands for no share.
-
-    >>> percent(1, 3), percent(0, 3)
-    ('33.3 %', '–')
-    """
+    """Write a share for people; a dash stands for no share."""
     return figures_text.percent(part, whole, "–")
 
 
@@ -254,11 +246,7 @@ def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bo
 
 
 def steps(edges: list[float], tops: list[float], bottoms: list[float]) -> str:
-    """Give the outline of columns between neighbouring edges; empty columns are left out, equal ones joined.
-
-    >>> steps([0, 1, 2, 3], [4, 4, 9], [9, 9, 9])
-    'M0 4H2V9H0z'
-    """
+    """Give the outline of columns between neighbouring edges; empty columns are left out, equal ones joined."""
     parts: list[str] = []
     begin = 0
     for at in range(1, len(tops) + 1):

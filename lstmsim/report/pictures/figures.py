@@ -34,11 +34,7 @@ def job_style(number: int) -> Style:
 
 
 def grey(fill: str) -> float:
-    """Give the lightness of a colour on a grey printer, 0 to 1 (luma of ITU-R BT.601).
-
-    >>> grey("#FFFFFF"), grey("#000000")
-    (1.0, 0.0)
-    """
+    """Give the lightness of a colour on a grey printer, 0 to 1 (luma of ITU-R BT.601)."""
     red, green, blue = (int(fill[at : at + 2], 16) for at in (1, 3, 5))
     return round((0.299 * red + 0.587 * green + 0.114 * blue) / 255, 4)
 

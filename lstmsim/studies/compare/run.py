@@ -28,11 +28,6 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
     """List the chips of a comparison: the base (the scenario's own chip, unless another is named) first.
 
     `InputError` with every name that is unknown or stands for a chip that is listed already.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_scenario
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
-    >>> [chip.name for chip in chips_of(scenario, ["column-npu-16k"])]
-    ['column-npu-64k', 'column-npu-16k']
     """
     chips: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
     mistakes: list[Mistake] = []

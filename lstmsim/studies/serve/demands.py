@@ -57,13 +57,7 @@ class Alone:
 
 
 def alone(chip: Chip, job: Job) -> Alone:
-    """Simulate the job by itself, where it would run on an idle chip. Keys that rank it among others are left out.
-
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
-    >>> alone(scenario.chip, scenario.jobs[0])
-    Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
-    """
+    """Simulate the job by itself, where it would run on an idle chip. Keys that rank it among others are left out."""
     totals = engines.totals(machines.lower(chip, (bare(job),)), check=False)
     arrays = totals.cycles[: len(chip.core_figures)]
     return Alone(

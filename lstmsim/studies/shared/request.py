@@ -149,11 +149,7 @@ def _as_tuple(value: Any, hint: Any) -> Any:
 
 
 def names_of(given: Path | Sequence[Path]) -> tuple[str, ...]:
-    """The names where one may be given alone.
-
-    >>> names_of("a"), names_of(["a", "b"])
-    (('a',), ('a', 'b'))
-    """
+    """The names where one may be given alone."""
     return tuple(fspath(each) for each in ((given,) if isinstance(given, str | PathLike) else given))
 
 
