@@ -17,8 +17,8 @@ jobs: [{model: {name: m, layers: [{cell: lstm, hidden: 4, input: 3}]}, steps: 2}
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--timing-only", "--synth", "ecp5"), "--synth: not with timing_only: without numbers there is no datapath"),
-        (("--timing-only", "--random-weights", "0"), "--random-weights: not with timing_only: it leaves numbers out"),
+        (("--timing-only", "--synth", "ecp5"), "--synth: not with --timing-only: without numbers there is no datapath"),
+        (("--timing-only", "--random-weights", "0"), "--random-weights: not with --timing-only: it leaves numbers out"),
         (("--random-weights", "0", "--vcd", "both.vcd"), "--vcd: only with --verify"),
         (("--random-weights", "0", "--timeline", "both.png"), "--timeline: only with --verify"),
         (("--timing-only", "--set", "chip=v100"), "machines that can: column-wise NPU"),

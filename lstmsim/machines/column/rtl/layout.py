@@ -36,7 +36,7 @@ class Column:
     def entry_bits(self) -> int:
         """Bits of an entry, a power of two."""
         widths = (bits_of(value) if value >= 0 else (-value - 1).bit_length() + 1 for value in self.values)
-        bits = max(self.least_bits, *widths)
+        bits = max([1, self.least_bits, *widths])
         return 1 << (bits - 1).bit_length()
 
 
