@@ -16,7 +16,7 @@ WRONG = {
     ("1e3", "8", "8"): "M: must be a whole number, got '1e3'",
     ("8", "8", "99999999999999999999999"): "K: must be at most 1000000, got 99999999999999999999999",
     ("1000000", "1000000", "2"): "sizes: 1,000,000 x 1,000,000 x 2: C has 1,000,000,000,000 elements, at most",
-    ("16000", "16000", "16000"): "--product: 16000 x 16000 x 16000 touches about ",
+    ("16000", "16000", "16000"): "sizes: 16000 x 16000 x 16000 touches about ",
     (): "M: is missing: give M, N and K, or a model",
     ("8", "8", "8", "--model", "lstm-512"): "M: is given, and a model too: give the one or the other",
     ("8", "8", "8", "--steps", "3"): "--steps: is for a product of a model's layer: give a model too",

@@ -91,10 +91,10 @@ def check_length(chip: MulticoreCpu, division: Division) -> None:
     accesses, steps = estimated_accesses(chip, division), estimated_steps(chip, division)
     if accesses > MOST_ACCESSES:
         text = f"{size} touches about {accesses:,} lines one by one, and at most {MOST_ACCESSES:,} are traced"
-        raise InputError(Mistake("product", f"{text}; {less}"))
+        raise InputError(Mistake("sizes", f"{text}; {less}"))
     if steps > MOST_STEPS:
         text = f"{size} has about {steps:,} steps, cut like this, and at most {MOST_STEPS:,} are traced"
-        raise InputError(Mistake("product", f"{text}; {less}, and larger blocks have fewer steps"))
+        raise InputError(Mistake("sizes", f"{text}; {less}, and larger blocks have fewer steps"))
 
 
 #: First and end of rows, of columns, or of a part of K.

@@ -114,7 +114,7 @@ def test_products_that_are_too_long_are_refused_before_their_steps_are_listed() 
     huge = Division(Product(100_000, 100_000, 10**9), Cut("MN", 1, 1, 1, 100_000, 100_000, 10**9))
 
     with pytest.raises(
-        InputError, match=r"product: 100000 x 100000 x 1000000000 touches about .* take a smaller m, n or k"
+        InputError, match=r"sizes: 100000 x 100000 x 1000000000 touches about .* take a smaller m, n or k"
     ):
         traced(TOY, huge)
     # with so large a first cache K is few steps
