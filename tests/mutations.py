@@ -28,7 +28,7 @@ from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace import TASKS
-from tests.gated_programs import gated_programs
+from tests.barrier_programs import barrier_programs
 from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs, programs, scenarios
 
@@ -44,12 +44,12 @@ _CELL = re.compile(r"table (\w+), row (\d+): (\w+) is (-?\d+), .+")
 _TABLE = re.compile(r"table (\w+): .+")
 _OTHER = re.compile(
     r"the program is not of format \d+|the directory has no place for table \w+|"
-    r"where tasks preempt others, there are no gates and no packed bodies|"
-    r"requests cannot come to a program that has gates"
+    r"where tasks preempt others, there are no barriers and no packed bodies|"
+    r"requests cannot come to a program that has barriers"
 )
 _RUN = re.compile(
     r"the run comes to cycle|a sum does not fit|the frame of step -?\d+ lies|the running tasks remember|"
-    r"more than \d+ arrive at gate"
+    r"more than \d+ arrive at barrier"
 )
 
 
@@ -199,8 +199,8 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
     if draw(st.integers(0, 4)) == 0:
         scenario = draw(scenarios())
         return flat_of(machines.lower(scenario.chip, scenario.jobs))
-    plain = st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs())
-    flat = flat_of(draw(st.one_of(plain, gated_programs())))
+    plain = st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs())
+    flat = flat_of(draw(st.one_of(plain, barrier_programs())))
     return packed(flat) if draw(st.booleans()) and not flat.column("profiles", "preempts").any() else flat
 
 

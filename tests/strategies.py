@@ -14,7 +14,7 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CAUSES
 
 SMALL = st.integers(0, 3)
@@ -107,9 +107,9 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 @st.composite
-def joint_programs(draw: st.DrawFn, *, wide: bool = False) -> Program:
+def joint_programs(draw: st.DrawFn, *, moldable: bool = False) -> Program:
     """Legal programs with all that tasks can ask of more than a thread: several cores at once, room in memories,
-    preemption, short queues, little patience. Some get stuck. `wide`: most tasks take all cores that are free."""
+    preemption, short queues, little patience. Some get stuck. `moldable`: most tasks take all cores that are free."""
     kinds = [
         tuple(
             Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 0, 2])))
@@ -119,8 +119,8 @@ def joint_programs(draw: st.DrawFn, *, wide: bool = False) -> Program:
     ]
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     cores = []
-    equal = wide or draw(st.booleans())
-    for kind in draw(st.lists(st.integers(0, 0 if equal else 1), min_size=1 + wide, max_size=3 + wide)):
+    equal = moldable or draw(st.booleans())
+    for kind in draw(st.lists(st.integers(0, 0 if equal else 1), min_size=1 + moldable, max_size=3 + moldable)):
         capacity = draw(st.sampled_from([None, max(sizes), max(sizes) + 2]))
         held = draw(st.sampled_from([(), (0,)])) if capacity is not None else ()
         cores.append(Core(kind, kinds[kind], draw(st.integers(1, 3)), capacity=capacity, held=held))
@@ -128,7 +128,7 @@ def joint_programs(draw: st.DrawFn, *, wide: bool = False) -> Program:
     cores.append(Core(2, (Unit("memory", draw(st.sampled_from(["fine", "fifo"]))),), 12, shared=True))
     preempting = draw(st.booleans())
     tasks = [
-        draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting, wide))
+        draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting, moldable))
         for number in range(draw(st.integers(1, 6)))
     ]
     return Program(tuple(cores), tuple(tasks))
@@ -142,39 +142,39 @@ def joint_tasks(
     cores: tuple[Core, ...],
     sizes: Sequence[int],
     preempting: bool,
-    wide: bool,
+    moldable: bool,
 ) -> Task:
     memory, own = len(cores) - 1, range(len(cores) - 1)
     first = sorted(draw(st.sets(st.sampled_from(own), min_size=1)))
-    partners: tuple[tuple[int, ...], ...] = ()
+    gang: tuple[tuple[int, ...], ...] = ()
     members: tuple[int, ...] = ()
-    content = None
-    shapes = ["alone", "alone", "wide"] if preempting else ["alone", "memory", "gang", "threads", "wide"]
-    shape = draw(st.sampled_from([*shapes, *["wide"] * (5 * wide)]))
+    weight_set = None
+    shapes = ["alone", "alone", "moldable"] if preempting else ["alone", "memory", "gang", "threads", "moldable"]
+    shape = draw(st.sampled_from([*shapes, *["moldable"] * (5 * moldable)]))
     if shape == "memory":
-        partners, members = ((memory,),) * len(first), (1,)
+        gang, members = ((memory,),) * len(first), (1,)
     elif shape == "gang":
         first = first[:1]
         others = tuple(each for each in own if each != first[0])
-        partners, members = (others,), tuple(len(cores[each].units) for each in others)
+        gang, members = (others,), tuple(len(cores[each].units) for each in others)
     elif shape == "threads" and all(cores[each].contexts > 1 for each in first):
-        partners, members = tuple((each,) for each in first), (min(len(cores[each].units) for each in first),)
-    elif shape == "wide":
+        gang, members = tuple((each,) for each in first), (min(len(cores[each].units) for each in first),)
+    elif shape == "moldable":
         first = draw(st.permutations([each for each in first if cores[each].kind == cores[first[0]].kind]))
     if shape in ("memory", "gang") and draw(st.booleans()):
         key = draw(st.integers(0, len(sizes) - 1))
-        content = Content(key, sizes[key])
+        weight_set = WeightSet(key, sizes[key])
     buffers = draw(st.sampled_from([(), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
     variants = []
     for kind, units in enumerate(kinds):
         count = [min([len(units)] + [len(cores[each].units) for each in first if cores[each].kind == kind])]
         phases = draw(phase_lists([*count, *members], len(buffers)))
-        if content is not None and len(phases) == 1:
+        if weight_set is not None and len(phases) == 1:
             loads = (Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)
             phases = (Phase(Body(draw(st.sampled_from([loads, loads, ()]))), 1), *phases)
         variants.append((kind, phases))
-    ways = draw(wide_variants(len(cores[first[0]].units), len(first))) if shape == "wide" else ()
-    alone = not partners and content is None and not ways
+    ways = draw(moldable_variants(len(cores[first[0]].units), len(first))) if shape == "moldable" else ()
+    alone = not gang and weight_set is None and not ways
     return Task(
         name=f"t{number}",
         variants=tuple(variants),
@@ -186,23 +186,23 @@ def joint_tasks(
         key=draw(st.sampled_from([0, 0, 1, 2, -2])) - 3 * number * preempting,
         key_from_arrival=draw(SELDOM),
         after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
-        partners=partners,
-        content=content,
+        gang=gang,
+        weight_set=weight_set,
         affine=draw(st.booleans()),
         preempts=alone and preempting and draw(st.sampled_from([True, True, False])),
         queue_limit=draw(st.sampled_from([None, None, 0, 1, 2])),
         patience=draw(st.sampled_from([None, None, 0, 5, 30])),
-        wide=ways,
+        moldable=ways,
     )
 
 
 @st.composite
-def wide_variants(draw: st.DrawFn, units: int, cores: int) -> tuple[Wide, ...]:
+def moldable_variants(draw: st.DrawFn, units: int, cores: int) -> tuple[Moldable, ...]:
     """How a task runs on some numbers of its cores, which have so many units each."""
     found = []
     for members in sorted(draw(st.sets(st.integers(2, cores), min_size=1))) if cores > 1 else ():
         buffers = draw(st.sampled_from([(), (Buffer("banks", 2), Buffer("banks", 1))]))
-        found.append(Wide(members, draw(phase_lists([units] * members, len(buffers))), buffers))
+        found.append(Moldable(members, draw(phase_lists([units] * members, len(buffers))), buffers))
     return tuple(found)
 
 
@@ -290,11 +290,11 @@ def preempting_programs(draw: st.DrawFn) -> Program:
 def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> Task:
     units = len(cores[0].units)
     first = sorted(draw(st.sets(st.sampled_from(range(len(cores))), min_size=1)))
-    partners: tuple[tuple[int, ...], ...] = ()
+    gang: tuple[tuple[int, ...], ...] = ()
     # the first ones are there when the urgent ones come
     early = number < 4
     if len(first) > 1 and draw(SELDOM):
-        first, partners = first[:1], (tuple(first[1:]),)
+        first, gang = first[:1], (tuple(first[1:]),)
     phases = []
     for _ in range(draw(st.integers(1, 2))):
         operations = []
@@ -321,8 +321,8 @@ def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> T
         key=draw(st.sampled_from([0, 0, 1, 2])) - draw(st.sampled_from([0, 2, 3])) * number,
         key_from_arrival=draw(SELDOM),
         after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
-        partners=partners,
-        preempts=not partners and draw(st.sampled_from([True, True, True, False])),
+        gang=gang,
+        preempts=not gang and draw(st.sampled_from([True, True, True, False])),
         queue_limit=draw(st.sampled_from([None, None, None, 0, 1])),
         patience=draw(st.sampled_from([None, None, 0, 3, 15, 40])),
     )

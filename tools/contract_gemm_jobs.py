@@ -43,7 +43,7 @@ def job_result(machine: MulticoreCpu, case: Mapping[str, Any], engine: str) -> d
         (first,),
         case["arrival"],
         case["frame_interval"],
-        partners=(tuple(others),),
+        gang=(tuple(others),),
     )
     program = Program(cores_of(machine), (task,))
     trace = engines.run(program, engine)

@@ -331,7 +331,7 @@ def layer_reports(scenario: Scenario, program: Program, jobs: Sequence[JobReport
     models: dict[Model, _Sums] = {}
     for job in jobs:
         task, model = program.tasks[job.number], scenario.jobs[job.number].model
-        cores, wide = job.cores, next((each for each in task.wide if each.members == len(job.cores)), None)
+        cores, wide = job.cores, next((each for each in task.moldable if each.members == len(job.cores)), None)
         if wide is None:
             cores = next((each for each in task.places if each[0] == job.core), task.places[0])
         phases = dict(task.variants)[program.cores[cores[0]].kind] if wide is None else wide.phases

@@ -56,11 +56,11 @@ class Feed(Protocol):
 
 
 def check_templates(program: Program) -> None:
-    """Refuse templates that come after other tasks, and programs with gates; `InputError`."""
+    """Refuse templates that come after other tasks, and programs with barriers; `InputError`."""
     if any(task.after is not None for task in program.tasks):
         raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
-    if program.gates:
-        raise InputError(Mistake("gates", "a program whose tasks are fed has no gates"))
+    if program.barriers:
+        raise InputError(Mistake("barriers", "a program whose tasks are fed has no barriers"))
 
 
 class Batches:

@@ -42,7 +42,7 @@ def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:
         return
     seen: set[int] = set()
     for job, task in zip(jobs, program.tasks, strict=True):
-        for phases in (*(each for _, each in task.variants), *(each.phases for each in task.wide)):
+        for phases in (*(each for _, each in task.variants), *(each.phases for each in task.moldable)):
             fault = "" if id(phases) in seen else remembered_fault(phases)
             seen.add(id(phases))
             if fault:

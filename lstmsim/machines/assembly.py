@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import DISPATCH, Job, distinct_jobs
-from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
+from lstmsim.program.program import Buffer, Core, Moldable, Phase, Program, Task, WeightSet
 
 T = TypeVar("T")
 
@@ -189,9 +189,9 @@ class Footprint:
     variants: Variants
     buffers: tuple[tuple[int, tuple[Buffer, ...]], ...]
     cores: tuple[int, ...]
-    partners: tuple[tuple[int, ...], ...] = ()
-    content: Content | None = None
-    wide: tuple[Wide, ...] = ()
+    gang: tuple[tuple[int, ...], ...] = ()
+    weight_set: WeightSet | None = None
+    moldable: tuple[Moldable, ...] = ()
 
 
 @record
@@ -333,14 +333,14 @@ def assemble(
             key=rank,
             key_from_arrival=from_arrival,
             after=job.after,
-            partners=each.partners,
-            content=each.content,
+            gang=each.gang,
+            weight_set=each.weight_set,
             # where weights never move, all cores hold them
-            affine=job.affinity and each.content is not None,
-            preempts=job.preempts and not each.partners and not each.wide,
+            affine=job.affinity and each.weight_set is not None,
+            preempts=job.preempts and not each.gang and not each.moldable,
             queue_limit=job.queue_limit,
             patience=job.patience,
-            wide=each.wide,
+            moldable=each.moldable,
         )
         tasks.append(task)
     described = machine() if machine else tuple(map(parts.core, kinds.of, cores))

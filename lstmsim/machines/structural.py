@@ -15,7 +15,7 @@ from lstmsim.base.errors import ReplayError
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
-from lstmsim.program.trace import PAUSES, SEATS, Trace
+from lstmsim.program.trace import PAUSES, THREAD_SLOTS, Trace
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Seats:
+class ThreadSlots:
     """The stays of every task that ran."""
 
     names: tuple[str, ...]  # names of all tasks
@@ -75,7 +75,7 @@ class Seats:
         raise ReplayError(f"{who} issues {at}, not on its own")
 
 
-def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
+def thread_slots_of(scenario: Scenario, program: Program, trace: Trace) -> ThreadSlots:
     """Read from a trace which task holds which thread, and when.
 
     `ReplayError` if a thread holds two jobs at a time or a job that has not arrived, or if a job is on a core that it
@@ -95,18 +95,18 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
         since[task] = pause["resumed"]
     for task, (core, context, _, finish) in tasks.items():
         stays[task, 0].append(Stay(core, context, since[task], finish))
-    for row in trace.seats.tolist():
-        seat = dict(zip(SEATS.names, row, strict=True))
-        task = seat["task"]
+    for row in trace.thread_slots.tolist():
+        thread_slot = dict(zip(THREAD_SLOTS.names, row, strict=True))
+        task = thread_slot["task"]
         if task not in tasks:
-            raise ReplayError(f"job {names[task]} was rejected, but holds a thread of core {seat['core']}")
-        stays[task, seat["member"]].append(Stay(seat["core"], seat["context"], *tasks[task][2:]))
-    seats = Seats(names, {key: tuple(each) for key, each in stays.items()})
+            raise ReplayError(f"job {names[task]} was rejected, but holds a thread of core {thread_slot['core']}")
+        stays[task, thread_slot["member"]].append(Stay(thread_slot["core"], thread_slot["context"], *tasks[task][2:]))
+    thread_slots = ThreadSlots(names, {key: tuple(each) for key, each in stays.items()})
     _check_arrivals(scenario, trace)
     for task in tasks:
-        _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, seats, task)
-    _check_alone(seats, program)
-    return seats
+        _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, thread_slots, task)
+    _check_alone(thread_slots, program)
+    return thread_slots
 
 
 def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
@@ -122,31 +122,35 @@ def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
         done.append(finish if core >= 0 else admitted)
 
 
-def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
+def _check_place(job: Job, cores: int, program: Program, thread_slots: ThreadSlots, task: int) -> None:
     """Check that a split job has a thread on each of its cores (`auto`: some), and other jobs on one allowed core."""
     if job.split == "auto":
-        own, allowed = [seats.core(task, member) for member in seats.members[task]], job.allowed(cores)
+        own, allowed = [thread_slots.core(task, member) for member in thread_slots.members[task]], job.allowed(cores)
         if own != [core for core in allowed if core in own]:
             raise ReplayError(f"job {job.name} is on cores {own}, which are not some of {list(allowed)} in their order")
         return
-    expected = job.together(cores) or (seats.core(task),)
+    expected = job.together(cores) or (thread_slots.core(task),)
     if expected[0] not in job.allowed(cores):
         raise ReplayError(f"job {job.name} runs on core {expected[0]}, which it may not use")
     for member, core in enumerate(expected):
-        if seats.core(task, member) != core:
-            raise ReplayError(f"member {member} of job {job.name} is on core {seats.core(task, member)}, not on {core}")
-    others = [member for member in seats.members[task] if member >= len(expected)]
+        if thread_slots.core(task, member) != core:
+            raise ReplayError(
+                f"member {member} of job {job.name} is on core {thread_slots.core(task, member)}, not on {core}"
+            )
+    others = [member for member in thread_slots.members[task] if member >= len(expected)]
     if others not in ([], [len(expected)]):
         raise ReplayError(f"job {job.name} has more threads than members")
-    if others and not program.cores[seats.core(task, others[0])].shared:
-        raise ReplayError(f"job {job.name} holds a thread of core {seats.core(task, others[0])}, which is no memory")
+    if others and not program.cores[thread_slots.core(task, others[0])].shared:
+        raise ReplayError(
+            f"job {job.name} holds a thread of core {thread_slots.core(task, others[0])}, which is no memory"
+        )
 
 
-def _check_alone(seats: Seats, program: Program) -> None:
+def _check_alone(thread_slots: ThreadSlots, program: Program) -> None:
     """Check that a thread holds one job at a time."""
     held: dict[tuple[int, int], int] = {}
     for stay, name in sorted(
-        ((stay, seats.names[task]) for (task, _), stays in seats.stays.items() for stay in stays),
+        ((stay, thread_slots.names[task]) for (task, _), stays in thread_slots.stays.items() for stay in stays),
         key=lambda pair: (pair[0].since, pair[0].until),
     ):
         where = stay.core, stay.context

@@ -96,12 +96,12 @@ def stays_on(trace: Trace, core: int) -> Stays:
     again = np.flatnonzero(paused[1:] == paused[:-1]) + 1
     left[again] = back[again - 1]
     np.maximum.at(start, paused, back)
-    seats = np.flatnonzero(trace.seat("core") == core)
-    seated = trace.seat("task")[seats]
-    task = np.concatenate([tasks, paused, seated])
-    context = [trace.task("context")[tasks], trace.pause("context")[pauses], trace.seat("context")[seats]]
-    begin = np.concatenate([start[tasks], left, start[seated]])
-    end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[seated]]
+    thread_slots = np.flatnonzero(trace.thread_slot("core") == core)
+    placed = trace.thread_slot("task")[thread_slots]
+    task = np.concatenate([tasks, paused, placed])
+    context = [trace.task("context")[tasks], trace.pause("context")[pauses], trace.thread_slot("context")[thread_slots]]
+    begin = np.concatenate([start[tasks], left, start[placed]])
+    end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[placed]]
     where, until = np.concatenate(context), np.concatenate(end)
     # a task that finishes in the cycle of its admission stands before the one that has its thread then
     order = np.lexsort((until, begin, where))
@@ -177,8 +177,8 @@ def _switches(trace: Trace, core: int, unit: int) -> Intervals:
 
 def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
     width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
-    wide = {id(task.wide): task.wide for task in program.tasks}
-    width = max(width, *(len(each.phases) for one in wide.values() for each in one), 1)
+    moldable = {id(task.moldable): task.moldable for task in program.tasks}
+    width = max(width, *(len(each.phases) for one in moldable.values() for each in one), 1)
     return np.full((len(program.tasks), width), fill, dtype=np.int64)
 
 

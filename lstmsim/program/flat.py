@@ -43,22 +43,23 @@ _COLUMNS = {
     "causes": "name",
     "cores": "kind contexts first_unit units accounted capacity shared mirrors first_held held",
     "units": "policy switch_cycles ways",
-    "held": "content",
-    "contents": "key size",
+    "held": "weight_set",
+    "weight_sets": "key size",
     "groups": "first_place places",
-    "places": "first_seat seats",
-    "seats": "core",
-    "profiles": "group content loading affine preempts queue_limit patience first_variant variants first_wide wides",
+    "places": "first_thread_slot thread_slots",
+    "thread_slots": "core",
+    "profiles": "group weight_set loading affine preempts queue_limit patience first_variant variants "
+    "first_moldable moldables",
     "variants": "kind members first_phase phases first_buffer buffers",
-    "phases": "body repeat mirrored first_step first_extra extras first_gate gates",
+    "phases": "body repeat mirrored first_step first_extra extras first_barrier barriers",
     "extras": "cycles",
     "buffers": "slots cause",
     "bodies": "first_operation operations first_word words",
     "words": "word",
     "operations": "unit cycles count frame takes frees result_cycles work first_need needs ahead member extra arrives",
-    "needs": "operation delay cause lag phase mirrored gate",
+    "needs": "operation delay cause lag phase mirrored barrier",
     "tasks": "profile release frame_interval key key_from_arrival after behind starts ends until",
-    "gates": "arrivals",
+    "barriers": "arrivals",
 }
 #: All tables, in their order.
 FLAT_TABLES: Mapping[str, FlatTable] = {
@@ -154,7 +155,7 @@ _CYCLES, _KEY, _CURSORS, _STREAMS = 2**50, 2**61, 2**20, 2**23
 
 #: (table, column) -> the smallest and the largest number.
 LIMITS: dict[tuple[str, str], tuple[int, int]] = {
-    ("contents", "size"): (0, _CYCLES),
+    ("weight_sets", "size"): (0, _CYCLES),
     ("units", "switch_cycles"): (0, _CYCLES),
     ("units", "ways"): (1, _CURSORS),
     ("cores", "units"): (1, _CURSORS),
@@ -176,7 +177,7 @@ LIMITS: dict[tuple[str, str], tuple[int, int]] = {
     ("tasks", "release"): (0, LATEST),
     ("tasks", "frame_interval"): (0, _CYCLES),
     ("tasks", "key"): (-_KEY, _KEY),
-    ("gates", "arrivals"): (1, _CYCLES),
+    ("barriers", "arrivals"): (1, _CYCLES),
 }
 
 
@@ -190,7 +191,7 @@ def check_limits(flat: FlatProgram) -> None:
     _between(flat, "operations", "work", 0, _CYCLES // np.maximum(count, 1))
     operations = flat.column("bodies", "operations")[flat.column("phases", "body")]
     _between(flat, "phases", "repeat", 1, _CYCLES // np.maximum(operations, 1))
-    _between(flat, "phases", "gates", 0, _CYCLES // flat.column("phases", "repeat"))
+    _between(flat, "phases", "barriers", 0, _CYCLES // flat.column("phases", "repeat"))
     contexts, units = (flat.column("cores", name) for name in ("contexts", "units"))
     _sum("contexts", contexts, contexts * units)
     ways = flat.column("units", "ways")

@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
 from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Content, Phase, Program, TabledProgram, Task
+from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, WeightSet
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
@@ -33,8 +33,8 @@ CYCLE_TABLES: Mapping[str, tuple[int, ...]] = {
 _FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
 _OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
 #: What a profile has of a task beside its phases and buffers.
-_COMMON = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
-#: What a task has of its own that may be none: another task, and gates.
+_COMMON = attrgetter("cores", "gang", "weight_set", "affine", "preempts", "queue_limit", "patience")
+#: What a task has of its own that may be none: another task, and barriers.
 _LINKS = attrgetter("after", "behind", "starts", "ends", "until")
 
 
@@ -45,7 +45,7 @@ class Writer:
 
     rows: for each table its numbers, row after row; those of `operations` and `needs` stand apart, an array for a body.
     bodies: `id` of a body -> its row; groups: places -> their row of `groups`.
-    contents: (key, 0), or (None, size) for room of a task's own -> row.
+    weight_sets: (key, 0), or (None, size) for room of a task's own -> row.
     phases: `id` of a tuple of phases -> the row of the first one, and how many.
     """
 
@@ -56,7 +56,7 @@ class Writer:
         self.operation_count = self.need_count = 0
         self.bodies: dict[int, int] = {}
         self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
-        self.contents: dict[tuple[int | None, int], int] = {}
+        self.weight_sets: dict[tuple[int | None, int], int] = {}
         self.phases: dict[int, tuple[int, int]] = {}
 
     def size(self, table: str) -> int:
@@ -86,7 +86,12 @@ class Writer:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
             for phase in phases:
                 self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
-                self.rows["phases"] += (self.size("extras"), len(phase.extra_cycles), phase.first_gate, phase.gates)
+                self.rows["phases"] += (
+                    self.size("extras"),
+                    len(phase.extra_cycles),
+                    phase.first_barrier,
+                    phase.barriers,
+                )
                 for column in phase.extra_cycles:
                     self.rows["extras"] += column
         self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
@@ -95,13 +100,13 @@ class Writer:
 
     def variants_of(self, task: Task) -> tuple[int, int, int, int]:
         """Write the variants of a task; first row and count for kinds of cores, and for several cores at once."""
-        members = 1 + max(map(len, task.partners)) if task.partners else 1
+        members = 1 + max(map(len, task.gang)) if task.gang else 1
         first = self.size("variants")
         for kind, phases in task.variants:
             self.variant(kind, members, phases, task.slots(kind))
-        for wide in task.wide:
-            self.variant(0, wide.members, wide.phases, wide.buffers)
-        return first, len(task.variants), first + len(task.variants), len(task.wide)
+        for moldable in task.moldable:
+            self.variant(0, moldable.members, moldable.phases, moldable.buffers)
+        return first, len(task.variants), first + len(task.variants), len(task.moldable)
 
     def group(self, task: Task) -> int:
         """The row of a task's places, which are written when they come for the first time."""
@@ -111,27 +116,27 @@ class Writer:
             number = self.groups[places] = len(self.groups)
             self.rows["groups"] += (self.size("places"), len(places))
             for place in places:
-                self.rows["places"] += (self.size("seats"), len(place))
-                self.rows["seats"] += place
+                self.rows["places"] += (self.size("thread_slots"), len(place))
+                self.rows["thread_slots"] += place
         return number
 
-    def content(self, content: Content | None) -> tuple[int, int]:
-        """The row of a content, and how many phases load it; (-1, 0) for none."""
-        if content is None:
+    def weight_set(self, weight_set: WeightSet | None) -> tuple[int, int]:
+        """The row of a weight set, and how many phases load it; (-1, 0) for none."""
+        if weight_set is None:
             return -1, 0
-        key = content.key
+        key = weight_set.key
         # room of its own has no key, and tasks that need equal room share a row
-        known: tuple[int | None, int] = (key, content.size if key is None else 0)
-        number = self.contents.get(known)
+        known: tuple[int | None, int] = (key, weight_set.size if key is None else 0)
+        number = self.weight_sets.get(known)
         if number is None:
-            number = self.contents[known] = len(self.contents)
-            self.rows["contents"] += (-1 if key is None else key, content.size)
-        return number, content.loading
+            number = self.weight_sets[known] = len(self.weight_sets)
+            self.rows["weight_sets"] += (-1 if key is None else key, weight_set.size)
+        return number, weight_set.loading
 
     def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
         """Write what a task has in common with others."""
         limits = (-1 if each is None else each for each in (task.queue_limit, task.patience))
-        self.rows["profiles"] += (self.group(task), *self.content(task.content), task.affine, task.preempts)
+        self.rows["profiles"] += (self.group(task), *self.weight_set(task.weight_set), task.affine, task.preempts)
         self.rows["profiles"] += (*limits, *variants)
 
     def tasks(self, tasks: Sequence[Task]) -> None:
@@ -142,7 +147,7 @@ class Writer:
         last: tuple[object, ...] | None = None
         profile = -1
         for task in tasks:
-            same = (id(task.variants), id(task.buffers), id(task.wide), id(task.partners))
+            same = (id(task.variants), id(task.buffers), id(task.moldable), id(task.gang))
             key = (same, *_COMMON(task))
             # most tasks are like the one before them
             if key != last:
@@ -159,10 +164,10 @@ class Writer:
     def cores(self, program: Program) -> None:
         """Write cores, their units, and what their memories hold.
 
-        The tasks must have been written before: contents that no task needs do not matter, and are left out.
+        The tasks must have been written before: weight sets that no task needs do not matter, and are left out.
         """
         for core in program.cores:
-            held = [self.contents[key, 0] for key in core.held if (key, 0) in self.contents]
+            held = [self.weight_sets[key, 0] for key in core.held if (key, 0) in self.weight_sets]
             self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units))
             self.rows["cores"] += (-1 if each is None else each for each in (core.accounted, core.capacity))
             self.rows["cores"] += (core.shared, core.mirrors)
@@ -183,7 +188,7 @@ def flat_of(program: Program) -> FlatProgram:
     try:
         writer.tasks(program.tasks)
         writer.cores(program)
-        writer.rows["gates"] += program.gates
+        writer.rows["barriers"] += program.barriers
         tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
         tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
         return joined(tables)
@@ -198,7 +203,7 @@ def _one(arrays: list[NDArray[np.int64]]) -> Sequence[int] | NDArray[np.int64]:
     return np.concatenate(arrays) if arrays else ()
 
 
-#: Most contents in all memories together. The core of the fast engine takes no more, either.
+#: Most weight sets in all memories together. The core of the fast engine takes no more, either.
 _MOST_HELD = 2**24
 
 
@@ -207,7 +212,7 @@ class FlatNames:
     """What people read of a flat program, for each row of its tables.
 
     units: the name, whether timelines show it, and the name of the way of its results; operations: label and place.
-    held: for each core, keys of all contents in its memory at the start; the tables have those that some task needs.
+    held: for each core, keys of all weight sets in its memory at the start; the tables have those that some task needs.
     chip, frequency_mhz, unit: the machine, its clock (1,000 MHz is an assumption, because timelines write a cycle as a
         nanosecond), and what people call the accounted unit of a core.
     """
@@ -229,11 +234,11 @@ class FlatNames:
                 raise ProgramError(f"there are names for {names} rows of table {table}, which has {rows}")
         held = held_by_tables(flat)
         if len(self.held) != len(held):
-            raise ProgramError(f"there are contents for {len(self.held)} cores, and the program has {len(held)}")
-        known = set(flat.column("contents", "key").tolist())
+            raise ProgramError(f"there are weight sets for {len(self.held)} cores, and the program has {len(held)}")
+        known = set(flat.column("weight_sets", "key").tolist())
         for core, (said, keys) in enumerate(zip(self.held, held, strict=True)):
             if tuple(key for key in said if key in known) != keys:
-                raise ProgramError(f"core {core}: holds contents {keys} by its tables, and {said} by its names")
+                raise ProgramError(f"core {core}: holds weight sets {keys} by its tables, and {said} by its names")
 
 
 class _Namer(Writer):
@@ -288,11 +293,11 @@ def default_names(flat: FlatProgram) -> FlatNames:
 
 
 def held_by_tables(flat: FlatProgram) -> tuple[tuple[int, ...], ...]:
-    """For each core the keys of the contents that it holds at the start, as far as the tables know."""
-    keys = flat.column("contents", "key")[flat.column("held", "content")].tolist()
+    """For each core the keys of the weight_sets that it holds at the start, as far as the tables know."""
+    keys = flat.column("weight_sets", "key")[flat.column("held", "weight_set")].tolist()
     firsts, counts = flat.column("cores", "first_held"), flat.column("cores", "held")
     if counts.sum() > _MOST_HELD:
-        raise ProgramError(f"cores hold {counts.sum():,} contents together, at most {_MOST_HELD:,}")
+        raise ProgramError(f"cores hold {counts.sum():,} weight sets together, at most {_MOST_HELD:,}")
     spans = zip(firsts.tolist(), counts.tolist(), strict=True)
     return tuple(tuple(keys[first : first + count]) for first, count in spans)
 
@@ -318,14 +323,14 @@ class Link:
 LINKS = (
     Link("cores", "first_unit", "units", "units"),
     Link("cores", "first_held", "held", "held"),
-    Link("held", "content", "contents"),
+    Link("held", "weight_set", "weight_sets"),
     Link("groups", "first_place", "places", "places"),
-    Link("places", "first_seat", "seats", "seats"),
-    Link("seats", "core", "cores"),
+    Link("places", "first_thread_slot", "thread_slots", "thread_slots"),
+    Link("thread_slots", "core", "cores"),
     Link("profiles", "group", "groups"),
-    Link("profiles", "content", "contents", optional=True),
+    Link("profiles", "weight_set", "weight_sets", optional=True),
     Link("profiles", "first_variant", "variants", "variants"),
-    Link("profiles", "first_wide", "variants", "wides"),
+    Link("profiles", "first_moldable", "variants", "moldables"),
     Link("variants", "first_phase", "phases", "phases"),
     Link("variants", "first_buffer", "buffers", "buffers"),
     Link("phases", "body", "bodies"),
@@ -336,7 +341,7 @@ LINKS = (
     Link("needs", "cause", "causes"),
     Link("tasks", "profile", "profiles"),
     Link("tasks", "after", "tasks", optional=True),
-    *(Link("tasks", column, "gates", optional=True) for column in ("behind", "starts", "ends", "until")),
+    *(Link("tasks", column, "barriers", optional=True) for column in ("behind", "starts", "ends", "until")),
 )
 
 #: Columns that hold 0 or 1.
@@ -348,7 +353,7 @@ FLAGS = (
     ("phases", "mirrored"),
     ("operations", "frame"),
     ("needs", "mirrored"),
-    ("needs", "gate"),
+    ("needs", "barrier"),
     ("tasks", "key_from_arrival"),
 )
 
@@ -357,8 +362,8 @@ def check_rows(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first row that names a row which does not exist.
 
     It also refuses numbers beyond their limits, phases without an iteration, flags that are neither 0 nor 1, unknown
-    policies, places without a core, two contents with one key, words of packed bodies that name what is not there, and
-    names of cycles that are not those of `lstmsim.program.stall_reasons`.
+    policies, places without a core, two weight sets with one key, words of packed bodies that name what is not there,
+    and names of cycles that are not those of `lstmsim.program.stall_reasons`.
     """
     for name, rows in CYCLE_TABLES.items():
         if flat.table(name).ravel().tolist() != list(rows):
@@ -371,12 +376,12 @@ def check_rows(flat: FlatProgram) -> None:
         refuse_row(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
     policies = flat.column("units", "policy")
     refuse_row("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
-    seats = flat.column("places", "seats")
-    refuse_row("places", seats, seats < 1, "seats is {}, not at least 1")
-    keys = flat.column("contents", "key")
+    thread_slots = flat.column("places", "thread_slots")
+    refuse_row("places", thread_slots, thread_slots < 1, "thread_slots is {}, not at least 1")
+    keys = flat.column("weight_sets", "key")
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, return_index=True)[1]] = False
-    refuse_row("contents", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
+    refuse_row("weight_sets", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
     check_packed(flat)
     check_limits(flat)
 

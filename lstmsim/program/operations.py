@@ -30,9 +30,9 @@ class Dependence(NamedTuple):
     mirrored: in an earlier phase, whether the iteration of the other operation is `repeat - 1 - iteration`; else it is
         the same iteration. So iteration 0 with a mirrored need waits for the last iteration of the earlier phase. If
         the earlier phase has no such iteration, there is no wait.
-    gate: whether `operation` is the number of a gate of the body (`Phase.first_gate`); the rule is then
-        `start >= (cycle at which the gate opens) + delay`. The number may be negative: a gate of an iteration or phase
-        before. There is no wait for a gate before gate 0 of the program.
+    barrier: whether `operation` is the number of a barrier of the body (`Phase.first_barrier`); the rule is then
+        `start >= (cycle at which the barrier opens) + delay`. The number may be negative: a barrier of an iteration or
+        phase before. There is no wait for a barrier before barrier 0 of the program.
     """
 
     operation: int
@@ -41,7 +41,7 @@ class Dependence(NamedTuple):
     lag: int = 0
     phase: int | None = None
     mirrored: bool = False
-    gate: bool = False
+    barrier: bool = False
 
 
 class Operation(NamedTuple):
@@ -65,7 +65,7 @@ class Operation(NamedTuple):
     member: which of the task's cores runs the operation.
     extra: column of the phase's `extra_cycles`; the operation then has one issue. None: it is as long in every
         iteration.
-    arrives: gate of the body (`Phase.first_gate`) at which it arrives at the end of its last issue; None for none.
+    arrives: barrier of the body (`Phase.first_barrier`) where it arrives at the end of its last issue; None for none.
     """
 
     unit: int
@@ -118,15 +118,15 @@ def rows_of(operations: Sequence[Operation]) -> Rows:
         for need in each.needs:
             phase = -1 if need.phase is None else need.phase
             lag = need.lag if need.phase is None else 0
-            needs += (need.operation, need.delay, CAUSE_NUMBERS[need.cause], lag, phase, need.mirrored, need.gate)
+            needs += (need.operation, need.delay, CAUSE_NUMBERS[need.cause], lag, phase, need.mirrored, need.barrier)
     return Rows(np.array(numbers, dtype=np.int64), np.array(needs, dtype=np.int64))
 
 
 def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
     """The operations that rows stand for, with their names; the rows must be there (`lstmsim.program.flatten`)."""
     needs = tuple(
-        Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored), bool(gate))
-        for operation, delay, cause, lag, phase, mirrored, gate in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
+        Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored), bool(barrier))
+        for operation, delay, cause, lag, phase, mirrored, barrier in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
     )
     operations = []
     for row, (label, place) in zip(rows.operations.reshape(-1, _OPERATION_WIDTH).tolist(), names, strict=True):
@@ -173,7 +173,7 @@ def operation_word(row: Whole, needs: Whole | int) -> Whole:
 
 
 def need_word(row: Whole, operation: Whole | int) -> Whole:
-    """The word of a need, or those of many: its row of `needs`, and the other operation or gate of the body."""
+    """The word of a need, or those of many: its row of `needs`, and the other operation or barrier of the body."""
     return (row << _SHIFT) + _HALF + operation
 
 
@@ -193,7 +193,7 @@ def unpacked(flat: FlatProgram, body: int) -> tuple[Rows, Ints]:
 def check_packed(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first packed body whose words name what is not there, or what it cannot have.
 
-    A packed body has no buffers and no extra cycles, and waits for gates and for earlier operations of its iteration.
+    A packed body has no buffers and no extra cycles, and waits for barriers and earlier operations of its iteration.
     """
     for body in np.flatnonzero(flat.column("bodies", "first_word") >= 0).tolist():
         first, own = flat.column("bodies", "first_operation")[body], flat.column("bodies", "operations")[body]
@@ -236,7 +236,7 @@ def _check_words(flat: FlatProgram, first: int, words: Ints, places: Ints) -> No
     refuse(flat.column("needs", "phase")[rows] != -1, at, "of a need with a phase")
     refuse(flat.column("needs", "lag")[rows] != 0, at, "of a need with a lag")
     operations = _others(words[at])
-    late = (flat.column("needs", "gate")[rows] == 0) & ((operations < 0) | (operations >= own))
+    late = (flat.column("needs", "barrier")[rows] == 0) & ((operations < 0) | (operations >= own))
     refuse(late, at, "of a need of an operation that comes no earlier")
 
 

@@ -1,6 +1,6 @@
 """The Program: a timed event graph with shared units and admission, and nothing else.
 
-docs/program_format.md has the rules that every engine keeps: of the clock, of gates, and of tasks that come, are
+docs/program_format.md has the rules that every engine keeps: of the clock, of barriers, and of tasks that come, are
 admitted, spread, pause and are rejected.
 """
 
@@ -18,16 +18,16 @@ __all__ = [
     "MAX_SPREAD",
     "Body",
     "Buffer",
-    "Content",
     "Core",
     "Dependence",
+    "Moldable",
     "Operation",
     "Phase",
     "Program",
     "TabledProgram",
     "Task",
     "Unit",
-    "Wide",
+    "WeightSet",
 ]
 
 
@@ -89,7 +89,7 @@ class Body:
         return f"Body(operations={self.operations!r})"
 
 
-#: Most cores of a task with `wide`: a row of the trace has a bit for each.
+#: Most cores of a moldable task: a row of the trace has a bit for each.
 MAX_SPREAD = 60
 
 
@@ -125,7 +125,7 @@ class Phase:
     extra_cycles: columns of numbers, one number for each iteration. An operation with `extra` takes so many cycles
         more: its issue takes the unit for longer, and its results, the slot that it frees and whatever depends on it
         come so much later, as if it had started later. So one body serves many tasks whose lengths differ.
-    first_gate, gates: gate g of the body is gate `first_gate + iteration * gates + g` of the program.
+    first_barrier, barriers: barrier g of the body is barrier `first_barrier + iteration * barriers + g` of the program.
     """
 
     body: Body
@@ -133,12 +133,12 @@ class Phase:
     mirrored: bool = False
     first_step: int | None = None
     extra_cycles: tuple[tuple[int, ...], ...] = ()
-    first_gate: int = 0
-    gates: int = 0
+    first_barrier: int = 0
+    barriers: int = 0
 
-    def gate(self, iteration: int, number: int) -> int:
-        """The gate of the program that gate `number` of the body is in an iteration."""
-        return self.first_gate + iteration * self.gates + number
+    def barrier(self, iteration: int, number: int) -> int:
+        """The barrier of the program that barrier `number` of the body is in an iteration."""
+        return self.first_barrier + iteration * self.barriers + number
 
     def step(self, iteration: int, ahead: int = 0) -> int:
         """The time step of an iteration, or the step that is `ahead` steps further on in the order of the pass."""
@@ -162,17 +162,17 @@ class Buffer:
 
 
 @record
-class Content:
-    """The content (weights) that a task needs in the memories of its cores.
+class WeightSet:
+    """The resident weights (a weight set) that a task needs in the memories of its cores.
 
-    If all cores of the task hold the content already, the loading phases of the task are left out, and nothing waits
-    for them. Otherwise the task brings the content to those of its cores that do not hold it. Until all results of its
-    loading phases are there, no other task that needs the content is admitted to these cores.
+    If all cores of the task hold the weight set already, the loading phases of the task are left out, and nothing waits
+    for them. Otherwise the task brings the weight set to those of its cores that do not hold it. Until all results of
+    its loading phases are there, no other task that needs the weight set is admitted to these cores.
 
-    key: number of the content; None: room that the task alone needs while it runs. It then loads nothing, prefers no
+    key: number of the weight set; None: room that the task alone needs while it runs. It then loads nothing, prefers no
         place for it, and takes `size` once on each of its cores that has a capacity.
     size: in the unit of `Core.capacity`.
-    loading: how many of the task's first phases load the content; on some kinds of cores these phases may be empty.
+    loading: how many of the task's first phases load the weight set; on some kinds of cores these phases may be empty.
     """
 
     key: int | None
@@ -181,7 +181,7 @@ class Content:
 
 
 @record
-class Wide:
+class Moldable:
     """How a task runs on several of its cores at once. All of its cores are of one kind, so any of them may be taken.
 
     members: how many cores, at least 2; the task takes one thread on each.
@@ -200,22 +200,22 @@ class Task:
     name: name of the job.
     variants: (kind of core, phases on such a core).
     buffers: (kind of core, buffers on such a core).
-    cores: cores that the task may use. The kind that counts is the kind of this core, not of its partners.
+    cores: cores that the task may use. The kind that counts is the kind of this core, not of its gang.
     release: cycle of its arrival; with `after`, cycles from the end of that task to the arrival.
     frame_interval: cycles; the frame of step t is there from the arrival + `t * frame_interval`.
     key: its rank; waiting tasks with a smaller rank are looked at first.
     key_from_arrival: whether its arrival is added to its rank.
     after: number of an earlier task; this task arrives `release` cycles after that has finished or was rejected.
-    partners: with the i-th of its cores the task also takes a thread of each core in `partners[i]`. A core may stand
+    gang: with the i-th of its cores the task also takes a thread of each core in `gang[i]`. A core may stand
         there again: the task then takes a second thread of it.
-    content: what must lie in the memories of its cores.
-    affine: whether it prefers a place that holds its content.
+    weight_set: what must lie in the memories of its cores.
+    affine: whether it prefers a place that holds its weight set.
     preempts: whether it asks a running task of a larger rank to pause.
     queue_limit, patience: when it is rejected; None: never.
-    wide: how it runs on several of its cores at once; empty if it does not.
-    behind: a gate; the task arrives `release` cycles after it has opened.
-    starts, ends: gates at which the task arrives when it is admitted, and when it finishes.
-    until: a gate; the task does not finish before it has opened.
+    moldable: how it runs on several of its cores at once; empty if it does not.
+    behind: a barrier; the task arrives `release` cycles after it has opened.
+    starts, ends: barriers at which the task arrives when it is admitted, and when it finishes.
+    until: a barrier; the task does not finish before it has opened.
     """
 
     name: str
@@ -227,13 +227,13 @@ class Task:
     key: int = 0
     key_from_arrival: bool = False
     after: int | None = None
-    partners: tuple[tuple[int, ...], ...] = ()
-    content: Content | None = None
+    gang: tuple[tuple[int, ...], ...] = ()
+    weight_set: WeightSet | None = None
     affine: bool = False
     preempts: bool = False
     queue_limit: int | None = None
     patience: int | None = None
-    wide: tuple[Wide, ...] = ()
+    moldable: tuple[Moldable, ...] = ()
     behind: int | None = None
     starts: int | None = None
     ends: int | None = None
@@ -242,24 +242,24 @@ class Task:
     @property
     def spreads(self) -> bool:
         """Whether the task takes several of its cores at once if no other task waits for them."""
-        return bool(self.wide)
+        return bool(self.moldable)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
         """The cores of each place where the task may run. The first core of a place is one of `cores`."""
-        partners = self.partners or ((),) * len(self.cores)
-        return tuple((core, *others) for core, others in zip(self.cores, partners, strict=True))
+        gang = self.gang or ((),) * len(self.cores)
+        return tuple((core, *others) for core, others in zip(self.cores, gang, strict=True))
 
     def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
-        """The phases for a core of this kind, or for `members` cores of a task with `wide`."""
-        for each in self.wide:
+        """The phases for a core of this kind, or for `members` cores of a moldable task."""
+        for each in self.moldable:
             if each.members == members:
                 return each.phases
         return dict(self.variants)[kind]
 
     def slots(self, kind: int, members: int = 1) -> tuple[Buffer, ...]:
-        """The buffers for a core of this kind, or for `members` cores of a task with `wide`."""
-        for each in self.wide:
+        """The buffers for a core of this kind, or for `members` cores of a moldable task."""
+        for each in self.moldable:
             if each.members == members:
                 return each.buffers
         return dict(self.buffers).get(kind, ())
@@ -269,17 +269,17 @@ class Task:
 class Core:
     """A core: units and thread contexts.
 
-    To make room in the memory of a core, contents that no running task uses are removed, the least recently used first.
-    The admission and the finish of a task use its content. In one cycle the tasks that finish come first, in the order
-    of cores and threads.
+    To make room in the memory of a core, weight sets that no running task uses are removed, the least recently used
+    first. The admission and the finish of a task use its weight set. In one cycle the tasks that finish come first, in
+    the order of cores and threads.
 
     kind: cores of one kind run the same variant of a task.
     units: the units.
     contexts: how many threads the core has.
     accounted: number of the unit whose cycles the accounts name (the PE array). If it has several ways, the cycles of
         each are named, by its own threads, and counted together. None: no cycles of this core are named.
-    capacity: how much content the memory of the core holds; None: any amount.
-    held: keys of the contents in the memory at the start, the least recently used first.
+    capacity: size of all weight sets together that the memory of the core holds; None: any amount.
+    held: keys of the weight sets in the memory at the start, the least recently used first.
     shared: whether the core (a memory, a link) has threads for the tasks of all other cores; it does not count when the
         least occupied place is chosen.
     mirrors: whether the threads of a shared core stand for the threads of all cores that are not shared, in their
@@ -303,12 +303,12 @@ class Program:
 
     cores: the cores.
     tasks: the tasks; of equal tasks the earlier one is admitted first.
-    gates: of each gate, how many must arrive there before it opens, at least 1.
+    barriers: of each barrier, how many must arrive there before it opens, at least 1.
     """
 
     cores: tuple[Core, ...]
     tasks: tuple[Task, ...]
-    gates: tuple[int, ...] = ()
+    barriers: tuple[int, ...] = ()
 
 
 class TabledProgram(Program):
@@ -340,9 +340,9 @@ class TabledProgram(Program):
         return self._whole.tasks
 
     @property
-    def gates(self) -> tuple[int, ...]:
-        """The gates."""
-        return self._whole.gates
+    def barriers(self) -> tuple[int, ...]:
+        """The barriers."""
+        return self._whole.barriers
 
     def __eq__(self, other: object) -> bool:
         return self._whole == (other._whole if isinstance(other, TabledProgram) else other)

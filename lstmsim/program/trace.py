@@ -115,7 +115,7 @@ TASKS = TraceTable(
         "finish": "when its last result was there",
         "arrived": "when it came",
         "pauses": "how often it gave up its thread",
-        "taken": "of a task with `wide` the sum of 2 ** i over the positions i in its `cores` of those it took; else 0",
+        "taken": "of a moldable task the sum of 2 ** i over the positions i in its `cores` of those it took; else 0",
     },
 )
 PAUSES = TraceTable(
@@ -130,8 +130,8 @@ PAUSES = TraceTable(
     },
     order=("paused", "core", "context"),
 )
-SEATS = TraceTable(
-    "seats",
+THREAD_SLOTS = TraceTable(
+    "thread_slots",
     "a task has a thread beside its first",
     {"task": "which", "member": "as which of its members, from 1", "core": "of the thread", "context": "of the core"},
     order=("task", "member"),
@@ -151,7 +151,7 @@ HALTS = TraceTable(
 )
 
 #: All tables of a trace, in the order of its fields.
-TABLES = (ISSUES, SWITCHES, TASKS, PAUSES, SEATS, HALTS)
+TABLES = (ISSUES, SWITCHES, TASKS, PAUSES, THREAD_SLOTS, HALTS)
 
 
 #: Places of the columns that are changed after a row was written.
@@ -166,7 +166,7 @@ class Trace:
 
     issues, switches: when operations issued, and what had held them back; when units changed threads.
     tasks, pauses: what happened to each task, in the order of the program; when tasks had given up their threads.
-    seats: the further threads of tasks that have several; the first thread is in `tasks`.
+    thread_slots: the further threads of tasks that have several; the first thread is in `tasks`.
     halts: what operations had waited for when a pause put them off.
     """
 
@@ -174,7 +174,7 @@ class Trace:
     switches: NDArray[np.int64]
     tasks: NDArray[np.int64]
     pauses: NDArray[np.int64] = field(default_factory=PAUSES.empty)
-    seats: NDArray[np.int64] = field(default_factory=SEATS.empty)
+    thread_slots: NDArray[np.int64] = field(default_factory=THREAD_SLOTS.empty)
     halts: NDArray[np.int64] = field(default_factory=HALTS.empty)
 
     def issue(self, name: str) -> NDArray[np.int64]:
@@ -193,16 +193,16 @@ class Trace:
         """One column of `pauses` by its name."""
         return PAUSES.of(self.pauses, name)
 
-    def seat(self, name: str) -> NDArray[np.int64]:
-        """One column of `seats` by its name."""
-        return SEATS.of(self.seats, name)
+    def thread_slot(self, name: str) -> NDArray[np.int64]:
+        """One column of `thread_slots` by its name."""
+        return THREAD_SLOTS.of(self.thread_slots, name)
 
     def halt(self, name: str) -> NDArray[np.int64]:
         """One column of `halts` by its name."""
         return HALTS.of(self.halts, name)
 
     def spread(self, task: int) -> int:
-        """How many of its cores a task with `wide` ran on; 1 for any other task."""
+        """How many of its cores a moldable task ran on; 1 for any other task."""
         return max(1, int(self.task("taken")[task]).bit_count())
 
     @property
@@ -227,7 +227,7 @@ class TraceBuilder:
 
     def __init__(self, tasks: int) -> None:
         self._rows, self._switches = array("q"), array("q")
-        self._pauses, self._seats, self._halts = array("q"), array("q"), array("q")
+        self._pauses, self._thread_slots, self._halts = array("q"), array("q"), array("q")
         self._tasks = _no_tasks(tasks)
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
@@ -278,9 +278,9 @@ class TraceBuilder:
         width = len(PAUSES.names)
         return np.array(self._pauses[width * first :], dtype=np.int64).reshape(-1, width)
 
-    def seat(self, task: int, *, member: int, core: int, context: int) -> None:
+    def take_thread_slot(self, task: int, *, member: int, core: int, context: int) -> None:
         """Record that a task has this thread beside its first."""
-        self._seats.extend((task, member, core, context))
+        self._thread_slots.extend((task, member, core, context))
 
     def halt(self, asked: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
         """Record that at cycle `asked` a thread (core, unit, context, task) puts off an operation that had waited."""
@@ -288,7 +288,12 @@ class TraceBuilder:
 
     def build(self) -> Trace:
         """The finished trace, with sorted tables."""
-        tables = (ISSUES, self._rows), (SWITCHES, self._switches), (PAUSES, self._pauses), (SEATS, self._seats)
+        tables = (
+            (ISSUES, self._rows),
+            (SWITCHES, self._switches),
+            (PAUSES, self._pauses),
+            (THREAD_SLOTS, self._thread_slots),
+        )
         made = {
             table.name: table.ordered(np.frombuffer(rows, dtype=np.int64).reshape(-1, len(table.names)))
             for table, rows in (*tables, (HALTS, self._halts))

@@ -9,7 +9,7 @@ from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import LINKS, FlatNames, check_rows, default_names
 from lstmsim.program.operations import Rows, operations_of, some, unpacked
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, TabledProgram, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, TabledProgram, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CAUSES
 
 #: Most objects that a Program is made of: some GB. Rows of a flat program may be shared, so a small file can name many.
@@ -20,7 +20,7 @@ _POLICIES = tuple(POLICIES)
 def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     """The Program that a flat program stands for; names: what the tables do not hold, None: plain names.
 
-    What can be said in two ways is said in the shorter one: no first step where it is the implied one, no partners
+    What can be said in two ways is said in the shorter one: no first step where it is the implied one, no gang
     where no place has any, no buffers for a kind of core without any. Packed bodies are written out.
 
     `ProgramError` if rows are missing, if the names are not for these tables, or if there are too many parts. Whether
@@ -40,8 +40,8 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     else:
         names.check(flat)
     reader = _Reader(flat, names)
-    gates = tuple(flat.column("gates", "arrivals").tolist())
-    return Program(reader.cores(), tuple(reader.tasks()), gates)
+    barriers = tuple(flat.column("barriers", "arrivals").tolist())
+    return Program(reader.cores(), tuple(reader.tasks()), barriers)
 
 
 def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
@@ -63,10 +63,10 @@ class _Reader:
                 bool(mirrored),
                 None if first == (repeat - 1 if mirrored else 0) else first,
                 self._columns(first_extra, columns, repeat),
-                first_gate,
-                gates,
+                first_barrier,
+                barriers,
             )
-            for body, repeat, mirrored, first, first_extra, columns, first_gate, gates in self.rows("phases")
+            for body, repeat, mirrored, first, first_extra, columns, first_barrier, barriers in self.rows("phases")
         )
         self.buffer_rows = tuple(
             Buffer(name, slots, CAUSES[cause])
@@ -101,11 +101,11 @@ class _Reader:
         return Body(operations_of(rows, [self.names.operations[each] for each in prototypes.tolist()]))
 
     def _places(self, first: int, count: int) -> dict[str, Any]:
-        """Cores and partners of a group of places."""
-        seats = [core for (core,) in self.rows("seats")]
-        places = [tuple(seats[at : at + n]) for at, n in self.rows("places")[first : first + count]]
-        partners = tuple(place[1:] for place in places)
-        return {"cores": tuple(place[0] for place in places), "partners": partners if any(partners) else ()}
+        """Cores and gang of a group of places."""
+        thread_slots = [core for (core,) in self.rows("thread_slots")]
+        places = [tuple(thread_slots[at : at + n]) for at, n in self.rows("places")[first : first + count]]
+        gang = tuple(place[1:] for place in places)
+        return {"cores": tuple(place[0] for place in places), "gang": gang if any(gang) else ()}
 
     def _way(self, row: int) -> tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]:
         """Kind, members, phases and buffers of a variant."""
@@ -113,28 +113,28 @@ class _Reader:
         phases = self.phases.setdefault((first, count), self.phase_rows[first : first + count])
         return kind, members, phases, self.buffer_rows[first_buffer : first_buffer + buffers]
 
-    def _ways(self, first: int, count: int, first_wide: int, wides: int) -> dict[str, Any]:
+    def _ways(self, first: int, count: int, first_moldable: int, moldables: int) -> dict[str, Any]:
         """How a task runs on kinds of cores, and on several cores."""
-        key = (first, count, first_wide, wides)
+        key = (first, count, first_moldable, moldables)
         if key not in self.ways:
             own = [self._way(row) for row in range(first, first + count)]
-            wide = [self._way(row) for row in range(first_wide, first_wide + wides)]
+            moldable = [self._way(row) for row in range(first_moldable, first_moldable + moldables)]
             self.ways[key] = {
                 "variants": tuple((kind, phases) for kind, _, phases, _ in own),
                 "buffers": tuple((kind, buffers) for kind, _, _, buffers in own if buffers),
-                "wide": tuple(Wide(members, phases, buffers) for _, members, phases, buffers in wide),
+                "moldable": tuple(Moldable(members, phases, buffers) for _, members, phases, buffers in moldable),
             }
         return self.ways[key]
 
     def _profile(self, row: list[int]) -> dict[str, Any]:
         """What tasks of a profile have in common."""
-        group, content, loading, affine, preempts, queue_limit, patience, *ways = row
-        key, size = self.rows("contents")[content] if content >= 0 else (0, 0)
-        needed = Content(some(key), size, loading) if content >= 0 else None
-        own = {"content": needed, "affine": bool(affine), "preempts": bool(preempts)}
+        group, weight_set, loading, affine, preempts, queue_limit, patience, *ways = row
+        key, size = self.rows("weight_sets")[weight_set] if weight_set >= 0 else (0, 0)
+        needed = WeightSet(some(key), size, loading) if weight_set >= 0 else None
+        own = {"weight_set": needed, "affine": bool(affine), "preempts": bool(preempts)}
         limits = {"queue_limit": some(queue_limit), "patience": some(patience)}
-        first, count, first_wide, wides = ways
-        return {**self.groups[group], **own, **limits, **self._ways(first, count, first_wide, wides)}
+        first, count, first_moldable, moldables = ways
+        return {**self.groups[group], **own, **limits, **self._ways(first, count, first_moldable, moldables)}
 
     def tasks(self) -> list[Task]:
         profiles = [self._profile(row) for row in self.rows("profiles")]

@@ -1,4 +1,4 @@
-"""The check of a program before an engine runs it: tasks, phases, operations, gates; and words for deadlocks."""
+"""The check of a program before an engine runs it: tasks, phases, operations, barriers; and words for deadlocks."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Phase, Program, Ta
 from lstmsim.program.stall_reasons import CAUSES
 
 
-def gate_faults(program: Program) -> Iterator[str]:
-    """Yield what is wrong with the gates of a program, in sentences."""
-    for number, arrivals in enumerate(program.gates):
+def barrier_faults(program: Program) -> Iterator[str]:
+    """Yield what is wrong with the barriers of a program, in sentences."""
+    for number, arrivals in enumerate(program.barriers):
         if arrivals < 1:
-            yield f"gate {number}: opens after {arrivals} arrivals, which must be at least 1"
+            yield f"barrier {number}: opens after {arrivals} arrivals, which must be at least 1"
     faults = list(_tasks(program))
     yield from faults
-    if program.gates and not faults:
+    if program.barriers and not faults:
         yield from _arrivals(program)
 
 
 def need_faults(need: Dependence) -> Iterator[str]:
-    """Yield what is wrong with a dependence on a gate, but for the number of the gate."""
+    """Yield what is wrong with a dependence on a barrier, but for the number of the barrier."""
     if need.lag or need.phase is not None or need.mirrored:
-        yield "waits for a gate, so it has no lag, no phase and is not mirrored"
+        yield "waits for a barrier, so it has no lag, no phase and is not mirrored"
 
 
 def _tasks(program: Program) -> Iterator[str]:
     preempting = any(task.preempts for task in program.tasks)
-    if preempting and program.gates:
-        yield "a task preempts others, so there are no gates"
+    if preempting and program.barriers:
+        yield "a task preempts others, so there are no barriers"
     seen: set[int] = set()
     for task in program.tasks:
-        for name, gate in (("comes behind", task.behind), ("starts at", task.starts), ("ends at", task.ends)):
-            if gate is not None and not 0 <= gate < len(program.gates):
-                yield f"task {task.name}: {name} gate {gate}, of {len(program.gates)}"
-        if task.until is not None and not 0 <= task.until < len(program.gates):
-            yield f"task {task.name}: lasts until gate {task.until}, of {len(program.gates)}"
-        if task.until is not None and task.content is not None and task.content.key is not None:
-            yield f"task {task.name}: lasts until a gate has opened, so it has no content but room of its own"
+        for name, barrier in (("comes behind", task.behind), ("starts at", task.starts), ("ends at", task.ends)):
+            if barrier is not None and not 0 <= barrier < len(program.barriers):
+                yield f"task {task.name}: {name} barrier {barrier}, of {len(program.barriers)}"
+        if task.until is not None and not 0 <= task.until < len(program.barriers):
+            yield f"task {task.name}: lasts until barrier {task.until}, of {len(program.barriers)}"
+        if task.until is not None and task.weight_set is not None and task.weight_set.key is not None:
+            yield f"task {task.name}: lasts until a barrier has opened, so it has no weight set but room of its own"
         if task.behind is not None and task.after is not None:
-            yield f"task {task.name}: comes behind a gate and after a task"
+            yield f"task {task.name}: comes behind a barrier and after a task"
         if preempting and not all(any(phase.body.size for phase in phases) for phases in _ways(task)):
             yield f"task {task.name}: has no operation, and a task preempts others"
         for phases in _ways(task):
@@ -51,36 +51,39 @@ def _tasks(program: Program) -> Iterator[str]:
                 continue
             seen.add(id(phases))
             for number, phase in enumerate(phases):
-                yield from (f"task {task.name}: phase {number}: {fault}" for fault in _phase(phase, len(program.gates)))
+                yield from (
+                    f"task {task.name}: phase {number}: {fault}" for fault in _phase(phase, len(program.barriers))
+                )
 
 
 def _ways(task: Task) -> Iterator[tuple[Phase, ...]]:
     """The phases of a task on each kind of cores, and on several of its cores."""
     yield from (phases for _, phases in task.variants)
-    yield from (each.phases for each in task.wide)
+    yield from (each.phases for each in task.moldable)
 
 
-def _phase(phase: Phase, gates: int) -> Iterator[str]:
-    if phase.gates < 0 or not 0 <= phase.first_gate <= gates:
-        yield f"first_gate {phase.first_gate} must be 0 to {gates}, and gates {phase.gates} not negative"
+def _phase(phase: Phase, barriers: int) -> Iterator[str]:
+    if phase.barriers < 0 or not 0 <= phase.first_barrier <= barriers:
+        yield f"first_barrier {phase.first_barrier} must be 0 to {barriers}, and barriers {phase.barriers} not negative"
         return
     last = phase.repeat - 1
     for index, operation in enumerate(phase.body.operations):
         arrives = operation.arrives
-        if arrives is not None and not (arrives >= 0 and phase.gate(last, arrives) < gates):
-            yield f"operation {index}: arrives at gate {arrives}, at last {phase.gate(last, arrives)}, of {gates}"
+        if arrives is not None and not (arrives >= 0 and phase.barrier(last, arrives) < barriers):
+            told = f"{arrives}, at last {phase.barrier(last, arrives)}, of {barriers}"
+            yield f"operation {index}: arrives at barrier {told}"
         for need in operation.needs:
-            if need.gate and phase.gate(last, need.operation) >= gates:
-                told = f"{need.operation}, at last {phase.gate(last, need.operation)}, of {gates}"
-                yield f"operation {index}: waits for gate {told}"
+            if need.barrier and phase.barrier(last, need.operation) >= barriers:
+                told = f"{need.operation}, at last {phase.barrier(last, need.operation)}, of {barriers}"
+                yield f"operation {index}: waits for barrier {told}"
 
 
 def _arrivals(program: Program) -> Iterator[str]:
-    """Count all who may come to each gate."""
+    """Count all who may come to each barrier."""
     coming: Counter[int] = Counter()
     known: dict[int, Counter[int]] = {}
     for task in program.tasks:
-        coming.update(gate for gate in (task.starts, task.ends) if gate is not None)
+        coming.update(barrier for barrier in (task.starts, task.ends) if barrier is not None)
         most: Counter[int] = Counter()
         for phases in _ways(task):
             if id(phases) not in known:
@@ -88,9 +91,9 @@ def _arrivals(program: Program) -> Iterator[str]:
             # a task runs in one of its ways
             most |= known[id(phases)]
         coming.update(most)
-    for gate, count in sorted(coming.items()):
-        if count > program.gates[gate]:
-            yield f"gate {gate}: {count} may arrive, and it opens when {program.gates[gate]} have"
+    for barrier, count in sorted(coming.items()):
+        if count > program.barriers[barrier]:
+            yield f"barrier {barrier}: {count} may arrive, and it opens when {program.barriers[barrier]} have"
 
 
 def _arrivals_of(phases: tuple[Phase, ...]) -> Counter[int]:
@@ -99,10 +102,10 @@ def _arrivals_of(phases: tuple[Phase, ...]) -> Counter[int]:
         for operation in phase.body.operations:
             if operation.arrives is None:
                 continue
-            if phase.gates == 0:
-                counts[phase.gate(0, operation.arrives)] += phase.repeat
+            if phase.barriers == 0:
+                counts[phase.barrier(0, operation.arrives)] += phase.repeat
             else:
-                counts.update(phase.gate(iteration, operation.arrives) for iteration in range(phase.repeat))
+                counts.update(phase.barrier(iteration, operation.arrives) for iteration in range(phase.repeat))
     return counts
 
 
@@ -116,9 +119,9 @@ def quiet_faults(phases: tuple[Phase, ...], number: int, index: int) -> Iterator
     if any((each.member, each.unit) == (operation.member, operation.unit) for each in operations[index + 1 :]):
         yield "has no issue, so no operation of its stream may follow"
     alone = operation.frame, operation.takes is not None, operation.frees is not None, operation.arrives is not None
-    if not operation.needs or any(need.gate or need.phase is not None for need in operation.needs) or any(alone):
+    if not operation.needs or any(need.barrier or need.phase is not None for need in operation.needs) or any(alone):
         yield "has no issue, so it must wait for operations of its body and for nothing else"
-    if any(need.operation == index and not need.gate for each in operations for need in each.needs):
+    if any(need.operation == index and not need.barrier for each in operations for need in each.needs):
         yield "has no issue, so no operation may wait for it"
 
 
@@ -134,9 +137,9 @@ def validate(program: Program) -> None:
     lstmsim.base.errors.ProgramError: core 0, unit array: no policy called 'sleepy'
     """
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
-    faults += _contents(program)
+    faults += _weight_sets(program)
     needed = sum(core.contexts for core in program.cores if not core.shared)
-    beside = {index for task in program.tasks for others in set(task.partners) for index in others}
+    beside = {index for task in program.tasks for others in set(task.gang) for index in others}
     for index, core in enumerate(program.cores):
         # tasks that run on nothing else may wait for its threads as for those of any core
         if core.shared and index in beside and core.contexts < needed:
@@ -150,7 +153,7 @@ def validate(program: Program) -> None:
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task))
         # many tasks are alike: the parts that they share are checked once
-        shared = (task.variants, task.buffers, task.wide, task.cores, task.partners, task.content)
+        shared = (task.variants, task.buffers, task.moldable, task.cores, task.gang, task.weight_set)
         alike = tuple(map(id, shared))
         if alike in seen:
             continue
@@ -165,8 +168,8 @@ def validate(program: Program) -> None:
                 faults.extend(
                     f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, task.slots(kind), units)
                 )
-        faults.extend(f"task {task.name}: {fault}" for fault in _wide(task, program.cores))
-    faults += gate_faults(program) if not faults else ()
+        faults.extend(f"task {task.name}: {fault}" for fault in _moldable(task, program.cores))
+    faults += barrier_faults(program) if not faults else ()
     if faults:
         raise ProgramError("\n".join(faults))
 
@@ -177,7 +180,7 @@ def _core(index: int, core: Core) -> Iterator[str]:
     if core.accounted is not None and not 0 <= core.accounted < len(core.units):
         yield f"core {index}: accounted unit {core.accounted} does not exist"
     if len(set(core.held)) < len(core.held):
-        yield f"core {index}: holds a content twice, {core.held}"
+        yield f"core {index}: holds a weight set twice, {core.held}"
     if core.capacity is not None and core.capacity < 0:
         yield f"core {index}: capacity {core.capacity} < 0"
     for unit in core.units:
@@ -197,18 +200,18 @@ def _task(number: int, task: Task) -> Iterator[str]:
         yield "release and frame_interval must not be negative"
     if (task.queue_limit or 0) < 0 or (task.patience or 0) < 0:
         yield "queue_limit and patience must not be negative"
-    if (task.partners or task.content) and task.preempts:
-        yield "preempts, which a task with partners or content cannot"
+    if (task.gang or task.weight_set) and task.preempts:
+        yield "preempts, which a task with gang or weight set cannot"
 
 
 def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
     """Yield what is wrong with the cores that a task may take."""
     if not task.cores:
         yield "may run on no core"
-    if task.partners and len(task.partners) != len(task.cores):
-        yield f"has partners for {len(task.partners)} of its {len(task.cores)} cores"
+    if task.gang and len(task.gang) != len(task.cores):
+        yield f"has gang for {len(task.gang)} of its {len(task.cores)} cores"
         return
-    for place in task.places if task.partners else ():
+    for place in task.places if task.gang else ():
         for index in dict.fromkeys(place):
             if 0 <= index < len(cores) and place.count(index) > cores[index].contexts:
                 yield f"needs {place.count(index)} threads of core {index}, which has {cores[index].contexts}"
@@ -238,49 +241,49 @@ def _mirrored(place: tuple[int, ...], cores: tuple[Core, ...]) -> Iterator[str]:
             return
 
 
-def _wide(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+def _moldable(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
     """Yield what is wrong with a task that may take several of its cores at once."""
-    if not task.wide or not all(0 <= each < len(cores) for each in task.cores):
+    if not task.moldable or not all(0 <= each < len(cores) for each in task.cores):
         return
-    if task.partners or task.content or task.preempts:
-        yield "is wide, so it has no partners and no content and does not preempt"
+    if task.gang or task.weight_set or task.preempts:
+        yield "is moldable, so it has no gang and no weight set and does not preempt"
         return
     own = [cores[each] for each in task.cores]
     kinds = sorted({each.kind for each in own})
     if len(set(task.cores)) < len(task.cores) or len(kinds) > 1 or any(each.shared for each in own):
-        yield f"is wide, so its cores must be different ones of one kind and not shared, got {task.cores}"
+        yield f"is moldable, so its cores must be different ones of one kind and not shared, got {task.cores}"
     if len(own) > MAX_SPREAD:
-        yield f"is wide and has {len(own)} cores, at most {MAX_SPREAD}"
-    counts = [each.members for each in task.wide]
+        yield f"is moldable and has {len(own)} cores, at most {MAX_SPREAD}"
+    counts = [each.members for each in task.moldable]
     if counts != sorted(set(counts)) or not 2 <= counts[0] <= counts[-1] <= len(own):
-        yield f"is wide over {counts} cores, which must grow from 2 on and not exceed its {len(own)}"
+        yield f"is moldable over {counts} cores, which must grow from 2 on and not exceed its {len(own)}"
         return
     units = min(len(each.units) for each in own)
-    for each in task.wide:
+    for each in task.moldable:
         for fault in _phases(task, kinds[0], each.phases, each.buffers, [units] * each.members):
             yield f"over {each.members} cores, {fault}"
 
 
-def _contents(program: Program) -> Iterator[str]:
+def _weight_sets(program: Program) -> Iterator[str]:
     sizes: dict[int, int] = {}
     for task in program.tasks:
-        content = task.content
-        if content is None:
+        weight_set = task.weight_set
+        if weight_set is None:
             continue
-        name = "room of its own" if content.key is None else f"content {content.key}"
-        if content.size < 0:
-            yield f"task {task.name}: {name} has size {content.size} < 0"
-        if content.key is None:
-            if content.loading or task.affine:
+        name = "room of its own" if weight_set.key is None else f"weight set {weight_set.key}"
+        if weight_set.size < 0:
+            yield f"task {task.name}: {name} has size {weight_set.size} < 0"
+        if weight_set.key is None:
+            if weight_set.loading or task.affine:
                 yield f"task {task.name}: {name} is not loaded, and no place holds it: loading is 0, and affine False"
-        elif content.key == -1:
-            yield f"task {task.name}: content -1 has the number that stands for none"
-        elif sizes.setdefault(content.key, content.size) != content.size:
-            yield f"task {task.name}: {name} has size {content.size} and {sizes[content.key]}"
+        elif weight_set.key == -1:
+            yield f"task {task.name}: weight set -1 has the number that stands for none"
+        elif sizes.setdefault(weight_set.key, weight_set.size) != weight_set.size:
+            yield f"task {task.name}: {name} has size {weight_set.size} and {sizes[weight_set.key]}"
         for place in task.places:
             rooms = [program.cores[each].capacity for each in place if 0 <= each < len(program.cores)]
-            if any(room is not None and room < content.size for room in rooms):
-                yield f"task {task.name}: {name} of size {content.size} does not fit on cores {place}"
+            if any(room is not None and room < weight_set.size for room in rooms):
+                yield f"task {task.name}: {name} of size {weight_set.size} does not fit on cores {place}"
     for index, core in enumerate(program.cores):
         if core.capacity is not None and sum(sizes.get(key, 0) for key in core.held) > core.capacity:
             yield f"core {index}: holds more than its capacity {core.capacity}"
@@ -300,14 +303,14 @@ def _phases(
 ) -> Iterator[str]:
     if not phases:
         yield f"kind {kind}: has no phases"
-    elif task.content is not None and not 0 <= task.content.loading < len(phases):
+    elif task.weight_set is not None and not 0 <= task.weight_set.loading < len(phases):
         yield f"kind {kind}: all of its phases are for loading"
     if any(buffer.slots < 1 or buffer.cause not in CAUSES for buffer in slots):
         yield f"kind {kind}: a buffer needs at least one slot and a known cause"
     users: dict[tuple[str, int], set[tuple[int, int]]] = {}
     for number, phase in enumerate(phases):
         # on one kind of core there may be nothing to load
-        loading = task.content is not None and number < task.content.loading
+        loading = task.weight_set is not None and number < task.weight_set.loading
         # and a task of a single phase may have nothing to do
         if phase.repeat < 1 or not (phase.body.operations or loading or len(phases) == 1):
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
@@ -355,7 +358,7 @@ def _dependence(need: Dependence, index: int, number: int, phases: tuple[Phase, 
         yield f"delay {need.delay} < 1: nothing takes effect in the cycle in which it issues"
     if need.cause not in CAUSES:
         yield f"no cause called {need.cause!r}"
-    if need.gate:
+    if need.barrier:
         yield from need_faults(need)
         return
     source = number if need.phase is None else need.phase

@@ -18,7 +18,7 @@ from lstmsim.model.figures import CoreFigures
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
-from tests.gated_programs import gated_programs
+from tests.barrier_programs import barrier_programs
 from tests.timelines import assert_equal
 
 pytestmark = pytest.mark.needs_core
@@ -38,7 +38,7 @@ def program() -> Program:
     remote = Operation(0, cycles=3, result_cycles=9, member=2, needs=(Dependence(1, 1, "memory"),))
     use = Operation(0, cycles=2, result_cycles=2, needs=(Dependence(2, 9, "memory"),), work=32)
     other = Operation(0, cycles=4, result_cycles=4, member=1, work=64)
-    block = Task("a", ((0, (Phase(Body((*load, remote, use, other)), 1),)),), (), (0,), partners=((0, 1, 1),))
+    block = Task("a", ((0, (Phase(Body((*load, remote, use, other)), 1),)),), (), (0,), gang=((0, 1, 1),))
     blocks = [replace(block, behind=job, ends=2 + job, name="ab"[job]) for job in (0, 0, 1)]
     return Program(cores, (*jobs, *blocks), (1, 1, 2, 1))
 
@@ -101,7 +101,7 @@ def test_a_task_behind_those_of_jobs_belongs_to_the_job_that_it_comes_behind() -
 
 
 @settings(max_examples=20)
-@given(gated_programs())
+@given(barrier_programs())
 def test_rows_of_main_units_name_every_cycle_and_no_spans_overlap(random: Program) -> None:
     try:
         trace = engines.run(random)

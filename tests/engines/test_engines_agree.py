@@ -52,7 +52,7 @@ def test_random_programs_give_equal_traces(program: Program) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.one_of(joint_programs(), joint_programs(wide=True)))
+@given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")
     slow, quick = outcome(program, "reference"), outcome(program, "fast")
@@ -84,7 +84,7 @@ def same_totals(program: Program) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 20, 60]))
+@given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True)), st.sampled_from([1, 20, 60]))
 def test_long_random_programs_give_equal_traces_and_totals(program: Program, times: int) -> None:
     program = longer(program, times)
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")

@@ -39,7 +39,7 @@ def chunks(coming: list[tuple[int, int, int]], size: int = 2) -> Iterator[NDArra
 
 def drawn(data: st.DataObject) -> tuple[Program, list[tuple[int, int, int]], int, int]:
     """Templates, what comes, a window, and the size of chunks."""
-    kinds = programs(), joint_programs(), joint_programs(wide=True), preempting_programs()
+    kinds = programs(), joint_programs(), joint_programs(moldable=True), preempting_programs()
     program = data.draw(st.one_of(*kinds))
     templates = tuple(replace(task, after=None) for task in program.tasks)
     order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))

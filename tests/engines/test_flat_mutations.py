@@ -20,7 +20,7 @@ from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, LIMITS, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.trace import ISSUES
 from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
@@ -52,8 +52,8 @@ def program() -> Program:
     cores = (Core(0, units, 2, capacity=9, held=(7,)), Core(0, units, capacity=9))
     buffers = ((0, (Buffer("banks", 2),)),)
     tasks = (
-        Task("weights", ((0, phases),), buffers, (0, 1), content=Content(7, 5), affine=True),
-        Task("wide", ((0, phases),), buffers, (0, 1), wide=(Wide(2, phases, (Buffer("banks", 2),)),)),
+        Task("weights", ((0, phases),), buffers, (0, 1), weight_set=WeightSet(7, 5), affine=True),
+        Task("moldable", ((0, phases),), buffers, (0, 1), moldable=(Moldable(2, phases, (Buffer("banks", 2),)),)),
         Task("urgent", ((0, phases),), buffers, (0,), preempts=True),
     )
     return Program(cores, tasks)
@@ -72,15 +72,21 @@ def changed(table: str, row: int, column: str, value: int) -> FlatProgram:
         ("cores", 0, "contexts", 2**23, "contexts is 8388608, not 1 to 1048576"),
         ("cores", 1, "contexts", 2**19, "more than 1048576 threads times units"),
         ("cores", 0, "capacity", 4, "what it holds has a size of 5"),
-        ("contents", 0, "size", 10, "table cores, row 0: capacity is 9"),
-        ("seats", 0, "core", 2, "core is 2, of 2 rows"),
-        ("places", 1, "seats", 2**40, "first_seat is 1, and 1099511627776 rows from there on do not lie among 3"),
-        ("places", 1, "seats", 2, "wides is 1, but it has partners"),
+        ("weight_sets", 0, "size", 10, "table cores, row 0: capacity is 9"),
+        ("thread_slots", 0, "core", 2, "core is 2, of 2 rows"),
+        (
+            "places",
+            1,
+            "thread_slots",
+            2**40,
+            "first_thread_slot is 1, and 1099511627776 rows from there on do not lie among 3",
+        ),
+        ("places", 1, "thread_slots", 2, "moldables is 1, but it has a gang"),
         ("cores", 1, "contexts", 0, "contexts is 0, not 1 to"),
         ("groups", 0, "places", 0, "places is 0, not 1 to"),
         ("profiles", 0, "loading", 2, "loading is 2, not 0 to 1"),
-        ("profiles", 1, "content", 0, "wides is 1, but it has a content"),
-        ("profiles", 2, "content", 0, "preempts is 1, but it has a content"),
+        ("profiles", 1, "weight_set", 0, "moldables is 1, but it has a weight set"),
+        ("profiles", 2, "weight_set", 0, "preempts is 1, but it has a weight set"),
         ("variants", 0, "kind", 5, "but none of them is for a core of kind 0"),
         ("variants", 2, "members", 3, "members is 3, not 2 to 2"),
         ("bodies", 1, "operations", 0, "phases is 2, but phase 1 has no operation"),
@@ -128,7 +134,7 @@ BOUNDED = {*LIMITS, ("operations", "count"), ("operations", "result_cycles"), ("
 @pytest.mark.parametrize(("table", "column"), sorted(BOUNDED))
 def test_both_engines_hold_kept_programs_to_the_same_limits(table: str, column: str) -> None:
     low, high = LIMITS.get((table, column), (0, 2**50))
-    tables = {**{name: flat_of(program()).table(name) for name in FLAT_TABLES}, "gates": [[1]], "extras": [[3]]}
+    tables = {**{name: flat_of(program()).table(name) for name in FLAT_TABLES}, "barriers": [[1]], "extras": [[3]]}
     for value in {low - 1, high + 1, -(2**63), 2**63 - 1}:
         rows = np.array(tables[table], dtype=np.int64)
         rows[0, FLAT_TABLES[table].place(column)] = value
@@ -161,10 +167,10 @@ def test_both_engines_judge_changed_programs_alike() -> None:
     assert min(verdicts.values()) > 10
 
 
-def test_the_limit_of_gates_needs_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    flat = changed("phases", 0, "gates", 2**60)
+def test_the_limit_of_barriers_needs_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = changed("phases", 0, "barriers", 2**60)
     told = judged(flat, "fast")
-    assert "table phases, row 0: gates is 1152921504606846976, not 0 to" in str(told)
+    assert "table phases, row 0: barriers is 1152921504606846976, not 0 to" in str(told)
     monkeypatch.setattr(library, "absence", lambda: "it was not built")
     assert judged(flat, "reference") == told
 
@@ -180,7 +186,7 @@ def test_both_engines_end_at_the_last_cycle() -> None:
 
 def test_an_empty_phase_is_not_walked_through() -> None:
     phases = (Phase(Body(()), 2**40), Phase(Body((Operation(0),)), 1))
-    task = Task("t", ((0, phases),), (), (0,), content=Content(1, 1, loading=1))
+    task = Task("t", ((0, phases),), (), (0,), weight_set=WeightSet(1, 1, loading=1))
     whole = Program((Core(0, (Unit("array", "coarse"),), capacity=2),), (task,))
     assert run(whole, "reference").makespan_cycles == run(whole).makespan_cycles
 
@@ -256,8 +262,8 @@ def test_a_trace_may_be_taken_piece_by_piece() -> None:
     ("table", "rows", "told"),
     [
         ("variants", 2, "two of them are for kind 0"),
-        ("contents", 2, "table contents, row 1: key is 7, and an earlier row has it too"),
-        ("held", 2, "table held, row 1: content is 0, but the core holds it already"),
+        ("weight_sets", 2, "table weight_sets, row 1: key is 7, and an earlier row has it too"),
+        ("held", 2, "table held, row 1: weight_set is 0, but the core holds it already"),
     ],
 )
 def test_what_may_come_once_is_refused_twice(table: str, rows: int, told: str) -> None:

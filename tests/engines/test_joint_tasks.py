@@ -1,4 +1,4 @@
-"""Tasks that take several threads, need room for contents, or pause for others: small cases, worked out by hand."""
+"""Tasks that take several threads, need room for weight sets, or pause for others: small cases, worked out by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import HALTS, Trace
 
@@ -59,20 +59,20 @@ def test_what_was_put_off_is_not_looked_at_when_what_it_waited_for_starts() -> N
     assert trace.halts[:, :3].tolist() == [[3, 0, 1]]
 
 
-def test_a_member_waits_for_another_and_has_a_seat_of_its_own() -> None:
+def test_a_member_waits_for_another_and_has_a_thread_slot_of_its_own() -> None:
     ahead = Operation(0, cycles=5, result_cycles=5)
     behind = Operation(0, needs=(Dependence(0, 5, "weights"),), member=1)
-    program = Program((Core(0, ARRAY), Core(0, ARRAY, 2)), (task("t", ahead, behind, partners=((1,),)),))
+    program = Program((Core(0, ARRAY), Core(0, ARRAY, 2)), (task("t", ahead, behind, gang=((1,),)),))
     trace = both(program)
-    assert trace.seats.tolist() == [[0, 1, 1, 0]]
+    assert trace.thread_slots.tolist() == [[0, 1, 1, 0]]
     assert trace.issue("start").tolist() == [0, 5]
     assert named(engines.totals(program).cycles) == [{"busy": 5, "drain": 1}, {"busy": 1, "weights": 5}]
 
 
-def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_first() -> None:
+def test_of_weight_sets_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_first() -> None:
     def user(key: int, release: int, result: int = 8) -> Task:
         loading, work = Phase(Body((Operation(0, result_cycles=result),)), 1), Phase(Body((Operation(1),)), 1)
-        return Task(f"k{key}", ((0, (loading, work)),), (), (0,), release, content=Content(key, 1))
+        return Task(f"k{key}", ((0, (loading, work)),), (), (0,), release, weight_set=WeightSet(key, 1))
 
     units = (Unit("memory", "fine"), Unit("array", "fine"))
     # thread 1 issues first, at 0, thread 0 at 1, and both finish at 8; then comes one that makes room
@@ -81,20 +81,20 @@ def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_f
     assert (trace.task("finish") - trace.task("admitted")).tolist() == [8, 8, 8, 1, 8]
 
 
-def test_a_task_waits_for_a_content_that_another_one_loads() -> None:
+def test_a_task_waits_for_a_weight_set_that_another_one_loads() -> None:
     phases = (Phase(Body((Operation(0, result_cycles=10),)), 2), Phase(Body((Operation(0, count=3),)), 1))
-    users = [Task(f"u{release}", ((0, phases),), (), (0,), release, content=Content(0, 1)) for release in (0, 2)]
+    users = [Task(f"u{release}", ((0, phases),), (), (0,), release, weight_set=WeightSet(0, 1)) for release in (0, 2)]
     trace = both(Program((Core(0, ARRAY, 2, capacity=1),), tuple(users)))
-    # the last of the two operations that load issues at 1, and the content is there 10 cycles later
+    # the last of the two operations that load issues at 1, and the weight set is there 10 cycles later
     assert trace.task("admitted").tolist() == [0, 11]
 
 
 @pytest.mark.parametrize(("affine", "core"), [(True, 1), (False, 0)])
-def test_an_affine_task_goes_where_its_content_lies_even_if_others_are_there(affine: bool, core: int) -> None:
+def test_an_affine_task_goes_where_its_weight_set_lies_even_if_others_are_there(affine: bool, core: int) -> None:
     cores = (Core(0, ARRAY, 2, capacity=1), Core(0, ARRAY, 2, capacity=1, held=(0,)))
     other = task("other", Operation(0, count=9), cores=(1,))
     phases = (Phase(Body((Operation(0),)), 1), Phase(Body((Operation(0, count=3),)), 1))
-    user = Task("user", ((0, phases),), (), (0, 1), 2, content=Content(0, 1), affine=affine)
+    user = Task("user", ((0, phases),), (), (0, 1), 2, weight_set=WeightSet(0, 1), affine=affine)
     assert both(Program(cores, (other, user))).task("core").tolist() == [1, core]
 
 
@@ -104,8 +104,8 @@ def spreading(name: str, *members: int, cores: tuple[int, ...] = (0, 1, 2), **mo
     for count in members:
         each = 12 // count
         own = tuple(Operation(0, cycles=each, result_cycles=each, member=member) for member in range(count))
-        ways.append(Wide(count, (Phase(Body(own), 1),)))
-    return task(name, Operation(0, cycles=12, result_cycles=12), cores=cores, wide=tuple(ways), **more)
+        ways.append(Moldable(count, (Phase(Body(own), 1),)))
+    return task(name, Operation(0, cycles=12, result_cycles=12), cores=cores, moldable=tuple(ways), **more)
 
 
 def test_a_task_takes_all_free_cores_if_nobody_waits_for_them() -> None:
@@ -117,7 +117,7 @@ def test_a_task_takes_all_free_cores_if_nobody_waits_for_them() -> None:
     assert trace.task("finish").tolist() == [4, 8, 42, 36]
     assert trace.task("taken").tolist() == [0b111, 0b111, 0b001, 0b110]
     assert [trace.spread(number) for number in range(4)] == [3, 3, 1, 2]
-    assert trace.seats.tolist() == [[0, 1, 1, 0], [0, 2, 2, 0], [1, 1, 1, 0], [1, 2, 2, 0], [3, 1, 2, 0]]
+    assert trace.thread_slots.tolist() == [[0, 1, 1, 0], [0, 2, 2, 0], [1, 1, 1, 0], [1, 2, 2, 0], [3, 1, 2, 0]]
 
 
 def test_it_takes_the_largest_number_that_it_can_run_on_in_the_order_of_its_cores() -> None:
@@ -146,8 +146,8 @@ def test_a_paused_task_that_waits_for_one_of_its_cores_counts() -> None:
 
 def test_what_a_spread_task_waits_for_for_ever_is_named() -> None:
     stuck = Phase(Body((Operation(0), Operation(0, needs=(Dependence(0, 1, lag=1),), takes=0, member=1))), 2)
-    wide = (Wide(2, (stuck,), (Buffer("b", 1),)),)
-    program = Program((Core(0, ARRAY),) * 2, (task("t", Operation(0), cores=(0, 1), wide=wide),))
+    moldable = (Moldable(2, (stuck,), (Buffer("b", 1),)),)
+    program = Program((Core(0, ARRAY),) * 2, (task("t", Operation(0), cores=(0, 1), moldable=moldable),))
     told = []
     for engine in (engines, reference):
         with pytest.raises(DeadlockError) as caught:

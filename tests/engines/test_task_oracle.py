@@ -14,7 +14,7 @@ from lstmsim.program.accounts import totals_of
 from lstmsim.program.flatten import flat_of, names_of
 from lstmsim.program.program import Program
 from lstmsim.program.unflatten import program_of
-from tests.gated_programs import gated_programs
+from tests.barrier_programs import barrier_programs
 from tests.oracle.tasks import simulate
 from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs
@@ -43,19 +43,19 @@ def test_tasks_that_stop_others(program: Program) -> None:
 
 
 @settings(max_examples=EXAMPLES // 2)
-@given(st.one_of(joint_programs(), joint_programs(wide=True)))
+@given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_tasks_that_take_several_cores_or_need_room(program: Program) -> None:
     check(program)
 
 
 @settings(max_examples=EXAMPLES)
-@given(gated_programs())
-def test_tasks_and_operations_that_meet_at_gates(program: Program) -> None:
+@given(barrier_programs())
+def test_tasks_and_operations_that_meet_at_barriers(program: Program) -> None:
     check(program)
 
 
 @settings(max_examples=EXAMPLES // 2)
-@given(gated_programs(plain=True))
+@given(barrier_programs(plain=True))
 def test_packed_bodies_and_named_cycles_of_each_way(program: Program) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")
     flat = flat_of(program)

@@ -76,7 +76,7 @@ def test_one_is_asked_in_a_cycle_also_where_tasks_come_one_after_another_in_it()
 def test_nobody_is_asked_on_cores_that_one_in_front_keeps_or_where_one_is_about_to_pause() -> None:
     running = [task("a", 4, 9, (0,), key=9), task("b", 4, 9, (1,), key=9)]
     # the first waits for both cores, and stops nobody: who is behind it asks nobody on them
-    both = task("both", 1, 1, (0,), partners=((1,),), release=1, key=-1)
+    both = task("both", 1, 1, (0,), gang=((1,),), release=1, key=-1)
     urgent = task("u", 1, 1, (1,), release=1, key=0, preempts=True)
     assert not len(ran((1, 1), *running, both, urgent).pauses)
     # in front of it, it does; then the other one keeps the one that was asked from going on, until 37

@@ -140,7 +140,7 @@ def test_weights_are_shared_out() -> None:
     core = ColumnCore(npe=64, ep=4, vp=16, weight_kib=8)
     big = Model("m", (Layer(LSTM, 64, 64),))
     chip = ColumnNpu("c", 260, (core,) * 4)
-    assert lower(chip, [Job("j", big, 2, split="rows")]).tasks[0].content is None
+    assert lower(chip, [Job("j", big, 2, split="rows")]).tasks[0].weight_set is None
     with pytest.raises(InputError, match="its weights take 16 KiB"):
         lower(chip, [Job("j", big, 2, cores=(0, 1), split="rows")])
 

@@ -38,7 +38,7 @@ MODEL = Model("m", (Layer(cell("lstm"), 8, 8),))
 def taken(trace: Trace) -> list[list[int]]:
     """The cores of each job, member by member."""
     cores = [[core] for core in trace.task("core").tolist()]
-    for task, _, core, _ in trace.seats.tolist():
+    for task, _, core, _ in trace.thread_slots.tolist():
         cores[task].append(core)
     return cores
 
@@ -70,7 +70,7 @@ def test_as_many_cores_as_are_free_in_the_order_of_its_own() -> None:
     threads = ColumnNpu("c", 260, (replace(SMALL, threads=2),) * 4)
     trace = traced(threads, [long, auto])
     assert taken(trace) == [[1], [3, 1, 0, 2]]
-    assert trace.seats.tolist() == [[1, 1, 1, 1], [1, 2, 0, 0], [1, 3, 2, 0]]
+    assert trace.thread_slots.tolist() == [[1, 1, 1, 1], [1, 2, 0, 0], [1, 3, 2, 0]]
 
 
 def test_who_waits_for_other_cores_is_none_of_its_business() -> None:

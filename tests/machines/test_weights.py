@@ -23,7 +23,7 @@ def data(cores: list[dict[str, Any]], jobs: list[dict[str, Any]], **memory: Any)
 
 @pytest.mark.parametrize("cores", [[WIDE], [NARROW], [WIDE, NARROW], [NARROW, WIDE]])
 def test_every_layer_is_run_whatever_stays_on_which_kind_of_core(cores: list[dict[str, Any]]) -> None:
-    """On the wide core nothing stays beside the row block in use, on the narrow one some do."""
+    """On the moldable core nothing stays beside the row block in use, on the narrow one some do."""
     scenario = data(cores, [{"model": TWO_LAYERS, "steps": 2, "count": 3}])
     result = run(scenario)
     assert sum(core.macs for core in result.report.cores) == 3 * 5632

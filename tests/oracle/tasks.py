@@ -1,4 +1,4 @@
-"""Programs, stepped cycle by cycle from the text of `Task`, `Operation`, `Content`, gates and the clock rules alone.
+"""Programs, stepped cycle by cycle from the text of `Task`, `Operation`, `WeightSet`, barriers and clock rules alone.
 
 Nothing is skipped and nothing is remembered about when to look again: in every cycle what is due takes effect, all that
 wait are looked at, all units choose. Slow, for small programs that do not get stuck.
@@ -29,15 +29,15 @@ class Step:
 
 
 @dataclass
-class Gates:
-    """Of each gate, how many it counts, and the cycles of those who have come, as soon as they are known."""
+class Barriers:
+    """Of each barrier, how many it counts, and the cycles of those who have come, as soon as they are known."""
 
     counts: tuple[int, ...]
     come: list[list[int]]
 
-    def opens(self, gate: int) -> int:
-        assert len(self.come[gate]) <= self.counts[gate]
-        return max(self.come[gate]) if len(self.come[gate]) == self.counts[gate] else NEVER
+    def opens(self, barrier: int) -> int:
+        assert len(self.come[barrier]) <= self.counts[barrier]
+        return max(self.come[barrier]) if len(self.come[barrier]) == self.counts[barrier] else NEVER
 
 
 @dataclass(eq=False)
@@ -49,10 +49,10 @@ class Running:
     rank: int
     arrived: int
     since: int
-    seats: list[tuple[int, int]]
+    thread_slots: list[tuple[int, int]]
     kind: int
     first: int
-    gates: Gates
+    barriers: Barriers
     stop: int = NEVER
     asked: int = 0
     streams: dict[tuple[int, int], list[Step]] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class Running:
 
     def __post_init__(self) -> None:
         self.phases, self.slots = dict(self.task.variants)[self.kind], self.task.slots(self.kind)
-        for each in self.task.wide:
-            if each.members == len(self.seats):
+        for each in self.task.moldable:
+            if each.members == len(self.thread_slots):
                 self.phases, self.slots = each.phases, each.buffers
         self.sizes = [phase.repeat for phase in self.phases]
         self.end = sum(self.sizes)
@@ -99,17 +99,17 @@ class Running:
         if any(steps[0].operation.count for steps in left):
             return NEVER
         self.results = max([self.results, *(max(self.waits(steps[0])) for steps in left)])
-        lasts = self.results if self.task.until is None else max(self.results, self.gates.opens(self.task.until))
+        lasts = self.results if self.task.until is None else max(self.results, self.barriers.opens(self.task.until))
         return max(self.echoes, self.asked + 1) if self.pausing else lasts
 
     def waits(self, step: Step) -> Iterator[int]:
         """Until when whatever it waits for holds a step back; NEVER: not known yet."""
         yield self.since
         for need in step.operation.needs:
-            source = None if need.gate else self.source(step, need)
-            if need.gate:
-                gate = self.gate(step, need.operation)
-                yield 0 if gate < 0 else self.gates.opens(gate) + need.delay
+            source = None if need.barrier else self.source(step, need)
+            if need.barrier:
+                barrier = self.barrier(step, need.operation)
+                yield 0 if barrier < 0 else self.barriers.opens(barrier) + need.delay
             if source is not None:
                 yield self.starts[source] + need.delay if source in self.starts else NEVER
         if step.operation.frame:
@@ -122,9 +122,9 @@ class Running:
             if turn >= 0:
                 yield freed[turn] if turn < len(freed) else NEVER
 
-    def gate(self, step: Step, number: int) -> int:
+    def barrier(self, step: Step, number: int) -> int:
         phase = self.phases[step.phase]
-        return phase.first_gate + step.iteration * phase.gates + number
+        return phase.first_barrier + step.iteration * phase.barriers + number
 
     def source(self, step: Step, need: Dependence) -> tuple[int, int, int] | None:
         phase, iteration = step.phase, step.iteration - need.lag
@@ -153,8 +153,8 @@ class Running:
             if op.frees is not None:
                 self.freed.setdefault(op.frees, []).append(now + op.cycles)
             if op.arrives is not None:
-                self.gates.come[self.gate(step, op.arrives)].append(now + op.cycles)
-            if self.to_load and self.task.content is not None and step.phase < self.task.content.loading:
+                self.barriers.come[self.barrier(step, op.arrives)].append(now + op.cycles)
+            if self.to_load and self.task.weight_set is not None and step.phase < self.task.weight_set.loading:
                 self.to_load -= 1
                 self.loaded = max(self.loaded, now + op.result_cycles)
         return op.cycles + extra
@@ -164,7 +164,7 @@ class Running:
         for phase, each in enumerate(self.phases):
             for op in each.body.operations:
                 for need in op.needs:
-                    if not need.gate and (phase if need.phase is None else need.phase, need.operation) == (
+                    if not need.barrier and (phase if need.phase is None else need.phase, need.operation) == (
                         step.phase,
                         step.number,
                     ):
@@ -194,12 +194,12 @@ class Machine:
         self.program = program
         self.threads: list[list[Running | None]] = [[None] * core.contexts for core in program.cores]
         self.units = [[[Unit() for _ in range(unit.ways)] for unit in core.units] for core in program.cores]
-        self.gates = Gates(program.gates, [[] for _ in program.gates])
+        self.barriers = Barriers(program.barriers, [[] for _ in program.barriers])
         self.followers = {n for n, t in enumerate(program.tasks) if (t.after, t.behind) != (None, None)}
         self.behind = {n for n, task in enumerate(program.tasks) if task.behind is not None}
         self.held = [list(core.held) for core in program.cores]
-        contents = [task.content for task in program.tasks if task.content is not None]
-        self.sizes = {each.key: each.size for each in contents if each.key is not None}
+        weight_sets = [task.weight_set for task in program.tasks if task.weight_set is not None]
+        self.sizes = {each.key: each.size for each in weight_sets if each.key is not None}
         self.on_way: list[set[int]] = [set() for _ in program.cores]
         self.waiting: list[Waiting] = []
         free = (n for n, task in enumerate(program.tasks) if task.after is None and task.behind is None)
@@ -230,32 +230,32 @@ class Machine:
         leaving = []
         for core, contexts in enumerate(self.threads):
             for context, each in enumerate(contexts):
-                if each is not None and each.seats[0] == (core, context):
-                    content = each.task.content
-                    if content is not None and each.loaded == self.now and not each.to_load:
-                        for seat in each.seats:
-                            self.on_way[seat[0]].discard(content.key)
+                if each is not None and each.thread_slots[0] == (core, context):
+                    weight_set = each.task.weight_set
+                    if weight_set is not None and each.loaded == self.now and not each.to_load:
+                        for thread_slot in each.thread_slots:
+                            self.on_way[thread_slot[0]].discard(weight_set.key)
                     if each.over() == self.now:
                         leaving.append(each)
         for each in leaving:
             self.leave(each)
-        # who leaves may open a gate until which others last
+        # who leaves may open a barrier until which others last
         return bool(leaving) and (self.effects() or True)
 
     def leave(self, each: Running) -> None:
-        core, context = each.seats[0]
-        for seat in each.seats:
-            self.threads[seat[0]][seat[1]] = None
+        core, context = each.thread_slots[0]
+        for thread_slot in each.thread_slots:
+            self.threads[thread_slot[0]][thread_slot[1]] = None
         if each.pausing:
             left = Waiting(each.number, each.task, each.rank, each.arrived, ((core,),), each.stop)
             left.left_at = core, context, self.now
             self.waiting.append(left)
             return
-        for one in dict.fromkeys(seat[0] for seat in each.seats):
+        for one in dict.fromkeys(thread_slot[0] for thread_slot in each.thread_slots):
             self.use(one, each.task)
         pauses = sum(pause[0] == each.number for pause in self.pauses)
-        own = each.task.cores if each.task.wide else ()
-        taken = sum(2**position for position, one in enumerate(own) if one in dict(each.seats))
+        own = each.task.cores if each.task.moldable else ()
+        taken = sum(2**position for position, one in enumerate(own) if one in dict(each.thread_slots))
         self.done(each.number, [core, context, self.admitted[each.number], self.now, each.arrived, pauses, taken])
 
     def done(self, number: int, row: list[int]) -> None:
@@ -266,9 +266,9 @@ class Machine:
             if task.after == number:
                 self.comes[follower] = self.now + task.release
 
-    def arrive(self, gate: int | None) -> None:
-        if gate is not None:
-            self.gates.come[gate].append(self.now)
+    def arrive(self, barrier: int | None) -> None:
+        if barrier is not None:
+            self.barriers.come[barrier].append(self.now)
 
     # --- waiting ---
 
@@ -294,11 +294,11 @@ class Machine:
         """Of this cycle: those that come after no other first, each kind in the order of the program."""
         tasks = self.program.tasks
         for number in list(self.behind):
-            gate = tasks[number].behind
-            assert gate is not None
-            if self.gates.opens(gate) < NEVER:
+            barrier = tasks[number].behind
+            assert barrier is not None
+            if self.barriers.opens(barrier) < NEVER:
                 self.behind.remove(number)
-                self.comes[number] = self.gates.opens(gate) + tasks[number].release
+                self.comes[number] = self.barriers.opens(barrier) + tasks[number].release
         found = [number for number, cycle in self.comes.items() if cycle == self.now]
         for number in found:
             del self.comes[number]
@@ -332,11 +332,11 @@ class Machine:
         return all(place.count(core) <= self.threads[core].count(None) and self.fits(core, task) for core in place)
 
     def spread(self, task: Task) -> tuple[int, ...]:
-        """The cores that a task with `wide` takes at once, if nobody who waits beside it could use one of its own."""
+        """The cores that a moldable task takes at once, if nobody who waits beside it could use one of its own."""
         if {core for each in self.waiting for place in each.places for core in place} & set(task.cores):
             return ()
         free = tuple(core for core in task.cores if None in self.threads[core])
-        return free[: max((each.members for each in task.wide if each.members <= len(free)), default=0)]
+        return free[: max((each.members for each in task.moldable if each.members <= len(free)), default=0)]
 
     def preference(self, task: Task, place: tuple[int, ...]) -> tuple[bool, int, tuple[int, ...]]:
         lacks = task.affine and not all(self.holds(core, task) for core in place)
@@ -351,7 +351,7 @@ class Machine:
                     continue
                 if each.pausing:
                     return
-                alone = len(each.seats) == 1 and each.task.content is None and not each.task.wide
+                alone = len(each.thread_slots) == 1 and each.task.weight_set is None and not each.task.moldable
                 if each.rank > waiting.rank and each.stop == NEVER and alone:
                     found.append((each.rank, each.since, core, context))
         if found:
@@ -361,20 +361,22 @@ class Machine:
             asked.stop, asked.asked = max(asked.first, asked.reached + 1), self.now
 
     def start(self, each: Waiting, place: tuple[int, ...]) -> None:
-        kind, content = self.program.cores[place[0]].kind, each.task.content
+        kind, weight_set = self.program.cores[place[0]].kind, each.task.weight_set
         first, loading = each.goes_on or 0, 0
-        if content is not None:
-            phases = each.task.phases(kind)[: content.loading]
+        if weight_set is not None:
+            phases = each.task.phases(kind)[: weight_set.loading]
             if all(self.holds(core, each.task) for core in place):
                 first = sum(phase.repeat for phase in phases)
             else:
                 loading = sum(len(phase.body.operations) * phase.repeat for phase in phases)
             for core in dict.fromkeys(place):
                 self.bring(core, each.task, loading > 0)
-        seats = self.seats(place)
-        running = Running(each.number, each.task, each.rank, each.arrived, self.now, seats, kind, first, self.gates)
+        thread_slots = self.thread_slots(place)
+        running = Running(
+            each.number, each.task, each.rank, each.arrived, self.now, thread_slots, kind, first, self.barriers
+        )
         running.to_load = loading
-        for core, context in seats:
+        for core, context in thread_slots:
             self.threads[core][context] = running
         if each.goes_on is None:
             self.admitted[each.number] = self.now
@@ -382,67 +384,67 @@ class Machine:
         else:
             self.pauses.append([each.number, *each.left_at, self.now])
 
-    def seats(self, place: tuple[int, ...]) -> list[tuple[int, int]]:
+    def thread_slots(self, place: tuple[int, ...]) -> list[tuple[int, int]]:
         cores = self.program.cores
         # threads of cores that are not shared, in order: the n-th of them is that of thread n of a core that mirrors
         all_own = [(core, n) for core, one in enumerate(cores) if not one.shared for n in range(one.contexts)]
-        seats: list[tuple[int, int]] = []
+        thread_slots: list[tuple[int, int]] = []
         for core in place:
             if cores[core].mirrors:
-                own = [seat for seat in seats if not cores[seat[0]].shared]
-                k = sum(seat[0] == core for seat in seats)
-                seats.append((core, all_own.index(own[k])))
+                own = [thread_slot for thread_slot in thread_slots if not cores[thread_slot[0]].shared]
+                k = sum(thread_slot[0] == core for thread_slot in thread_slots)
+                thread_slots.append((core, all_own.index(own[k])))
                 continue
             free = [context for context, one in enumerate(self.threads[core]) if one is None]
-            seats.append((core, next(context for context in free if (core, context) not in seats)))
-        assert all(self.threads[core][context] is None for core, context in seats)
-        return seats
+            thread_slots.append((core, next(context for context in free if (core, context) not in thread_slots)))
+        assert all(self.threads[core][context] is None for core, context in thread_slots)
+        return thread_slots
 
     # --- memories ---
 
     def matters(self, core: int, task: Task) -> bool:
-        content = task.content
-        return content is not None and content.key is not None and self.program.cores[core].capacity is not None
+        weight_set = task.weight_set
+        return weight_set is not None and weight_set.key is not None and self.program.cores[core].capacity is not None
 
     def holds(self, core: int, task: Task) -> bool:
-        return not self.matters(core, task) or (task.content is not None and task.content.key in self.held[core])
+        return not self.matters(core, task) or (task.weight_set is not None and task.weight_set.key in self.held[core])
 
     def used(self, core: int) -> set[int]:
         running = [each for each in self.threads[core] if each is not None]
-        contents = [each.task.content for each in running if each.task.content is not None]
-        return {each.key for each in contents if each.key is not None}
+        weight_sets = [each.task.weight_set for each in running if each.task.weight_set is not None]
+        return {each.key for each in weight_sets if each.key is not None}
 
     def own_room(self, core: int) -> int:
         """The room that tasks on a core have for themselves; each has it once, on however many threads it runs."""
         running = {id(each): each for each in self.threads[core] if each is not None}
-        contents = [each.task.content for each in running.values()]
-        return sum(each.size for each in contents if each is not None and each.key is None)
+        weight_sets = [each.task.weight_set for each in running.values()]
+        return sum(each.size for each in weight_sets if each is not None and each.key is None)
 
     def fits(self, core: int, task: Task) -> bool:
-        content, capacity = task.content, self.program.cores[core].capacity
-        if content is None or capacity is None:
+        weight_set, capacity = task.weight_set, self.program.cores[core].capacity
+        if weight_set is None or capacity is None:
             return True
-        if content.key in self.held[core]:
-            return content.key not in self.on_way[core]
-        return sum(self.sizes[key] for key in self.used(core)) + self.own_room(core) + content.size <= capacity
+        if weight_set.key in self.held[core]:
+            return weight_set.key not in self.on_way[core]
+        return sum(self.sizes[key] for key in self.used(core)) + self.own_room(core) + weight_set.size <= capacity
 
     def bring(self, core: int, task: Task, loading: bool) -> None:
-        content, capacity = task.content, self.program.cores[core].capacity
-        if content is None or capacity is None:
+        weight_set, capacity = task.weight_set, self.program.cores[core].capacity
+        if weight_set is None or capacity is None:
             return
-        if content.key not in self.held[core]:
-            room = capacity - content.size - self.own_room(core)
+        if weight_set.key not in self.held[core]:
+            room = capacity - weight_set.size - self.own_room(core)
             while sum(self.sizes.get(key, 0) for key in self.held[core]) > room:
                 self.held[core].remove(next(key for key in self.held[core] if key not in self.used(core)))
-            if content.key is None:
+            if weight_set.key is None:
                 return
             if loading:
-                self.on_way[core].add(content.key)
-            self.held[core].append(content.key)
+                self.on_way[core].add(weight_set.key)
+            self.held[core].append(weight_set.key)
         self.use(core, task)
 
     def use(self, core: int, task: Task) -> None:
-        key = None if task.content is None else task.content.key
+        key = None if task.weight_set is None else task.weight_set.key
         if key is not None and self.matters(core, task):
             self.held[core].remove(key)
             self.held[core].append(key)
@@ -456,7 +458,7 @@ class Machine:
         ready: dict[int, int] = {}
         for context, each in enumerate(contexts):
             if each is not None and context % described.ways == way:
-                since = self.ready(each, each.seats.index((core, context)), number)
+                since = self.ready(each, each.thread_slots.index((core, context)), number)
                 if since is not None:
                     ready[context] = since
         if not ready:
@@ -473,7 +475,7 @@ class Machine:
         unit.active, unit.fresh = chosen, False
         thread = contexts[chosen]
         assert thread is not None
-        unit.free = self.now + thread.issue(thread.seats.index((core, chosen)), number, self.now)
+        unit.free = self.now + thread.issue(thread.thread_slots.index((core, chosen)), number, self.now)
 
     def ready(self, each: Running, member: int, unit: int) -> int | None:
         """Since when the next operation of a thread could have started; None: it may not now."""

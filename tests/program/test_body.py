@@ -22,7 +22,8 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
 
 def bodies(program: Program) -> list[Body]:
     ways = chain.from_iterable(
-        chain((phases for _, phases in task.variants), (each.phases for each in task.wide)) for task in program.tasks
+        chain((phases for _, phases in task.variants), (each.phases for each in task.moldable))
+        for task in program.tasks
     )
     return [phase.body for phases in ways for phase in phases]
 

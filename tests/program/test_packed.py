@@ -17,13 +17,13 @@ from tests.packing import packed
 
 OPERATIONS = (
     Operation(0, cycles=2, result_cycles=2, label="a", arrives=0),
-    Operation(0, needs=(Dependence(0, 5), Dependence(-1, 3, "barrier", gate=True)), label="b"),
+    Operation(0, needs=(Dependence(0, 5), Dependence(-1, 3, "barrier", barrier=True)), label="b"),
     Operation(0, cycles=2, result_cycles=2, needs=(Dependence(1, 7),), label="a", arrives=0),
 )
 
 
 def program() -> Program:
-    phases = (Phase(Body(OPERATIONS), 1, first_gate=1, gates=1),)
+    phases = (Phase(Body(OPERATIONS), 1, first_barrier=1, barriers=1),)
     return Program((Core(0, (Unit("array", "fine"),)),), (Task("t", ((0, phases),), (), (0,), starts=0),), (1, 2))
 
 
@@ -107,10 +107,10 @@ def test_the_core_tells_what_stands_there() -> None:
     from lstmsim.engines.fast.binding import Machine
 
     tables = {name: packed(flat_of(program())).table(name).copy() for name in FLAT_TABLES}
-    # in the second iteration gate 0 of the body would be gate 2 of two
+    # in the second iteration barrier 0 of the body would be barrier 2 of two
     longer = tables["phases"].copy()
     longer[0, FLAT_TABLES["phases"].place("repeat")] = 2
-    told = "table phases, row 0: first_gate is 1, and the last gate of its body is 0"
+    told = "table phases, row 0: first_barrier is 1, and the last barrier of its body is 0"
     with pytest.raises(ProgramError, match=told):
         Machine(flat_program({**tables, "phases": longer}))
     # an operation of no issue that waits for nothing

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.trace import HALTS, ISSUES, PAUSES, SEATS, SWITCHES, TABLES, TASKS, Trace, TraceBuilder
+from lstmsim.program.trace import HALTS, ISSUES, PAUSES, SWITCHES, TABLES, TASKS, THREAD_SLOTS, Trace, TraceBuilder
 
 NONE = (0,) * len(CAUSES)
 
@@ -31,7 +31,7 @@ def test_the_columns_that_files_and_tests_know_stay() -> None:
     assert SWITCHES.names == ("start", "core", "unit", "cycles", "before", "after")
     assert TASKS.names == ("core", "context", "admitted", "finish", "arrived", "pauses", "taken")
     assert PAUSES.names == ("task", "core", "context", "paused", "resumed")
-    assert SEATS.names == ("task", "member", "core", "context")
+    assert THREAD_SLOTS.names == ("task", "member", "core", "context")
     assert HALTS.names == ("asked", "core", "unit", "context", "task", *ISSUES.names[10:])
 
 
@@ -40,31 +40,31 @@ small = st.integers(0, 3)
 
 @st.composite
 def recorded(draw: st.DrawFn) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Pauses, seats and switches, each with the columns of its table; pauses and seats without equal places in time."""
+    """Rows of pauses, thread slots and switches; no two pauses or thread slots have the same place in time."""
     pauses = draw(
         st.lists(st.tuples(small, small, small, small, small), unique_by=lambda row: (row[3], row[1], row[2]))
     )
-    seats = draw(st.lists(st.tuples(small, st.integers(1, 3), small, small), unique_by=lambda row: row[:2]))
+    thread_slots = draw(st.lists(st.tuples(small, st.integers(1, 3), small, small), unique_by=lambda row: row[:2]))
     switches = draw(st.lists(st.tuples(*[small] * 6), unique_by=lambda row: row[:3]))
-    return pauses, seats, switches
+    return pauses, thread_slots, switches
 
 
 @settings(deadline=None)
 @given(recorded())
 def test_a_builder_gives_tables_in_order(rows) -> None:  # type: ignore[no-untyped-def]
-    pauses, seats, switches = rows
+    pauses, thread_slots, switches = rows
     builder = TraceBuilder(tasks=4)
     for task, core, context, paused, resumed in pauses:
         builder.pause(task, core=core, context=context, paused=paused, resumed=resumed)
-    for task, member, core, context in seats:
-        builder.seat(task, member=member, core=core, context=context)
+    for task, member, core, context in thread_slots:
+        builder.take_thread_slot(task, member=member, core=core, context=context)
     for start, core, unit, cycles, before, after in switches:
         builder.switch(start, core, unit, cycles, before, after)
     builder.halt(7, (1, 0, 2, 3), (9, *NONE[1:]))
     builder.issue(3, 2, 4, (1, 0, 2, 3, 0, 5, 6), NONE)
     built = builder.build()
     assert built.pause("resumed").tolist() == [row[4] for row in sorted(pauses, key=lambda row: (row[3], *row[1:3]))]
-    assert built.seat("member").tolist() == [row[1] for row in sorted(seats)]
+    assert built.thread_slot("member").tolist() == [row[1] for row in sorted(thread_slots)]
     assert built.halt(f"{CAUSES[0]}_until").tolist() == [7]
     assert built.task("pauses").tolist() == [sum(row[0] == task for row in pauses) for task in range(4)]
 

@@ -36,8 +36,8 @@ def shortest(program: Program) -> Program:
             task,
             variants=tuple((kind, plain_phases(phases)) for kind, phases in task.variants),
             buffers=tuple((kind, buffers) for kind, buffers in task.buffers if buffers),
-            wide=tuple(replace(each, phases=plain_phases(each.phases)) for each in task.wide),
-            partners=task.partners if any(task.partners) else (),
+            moldable=tuple(replace(each, phases=plain_phases(each.phases)) for each in task.moldable),
+            gang=task.gang if any(task.gang) else (),
         )
         for task in program.tasks
     )
@@ -49,7 +49,7 @@ def there_and_back(program: Program) -> Program:
 
 
 @settings(max_examples=3 * EXAMPLES)
-@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()))
+@given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs()))
 def test_a_program_comes_back_as_it_was(program: Program) -> None:
     back = there_and_back(program)
     assert back == shortest(program)
@@ -81,7 +81,13 @@ def small() -> dict[str, list[list[int]]]:
     """Tables of one task that issues once, with a row wherever a number names one."""
     core, task = Core(0, (Unit("array", "coarse"),)), Task("t", ((0, (Phase(Body((Operation(0),)), 1),)),), (), (0,))
     flat = flat_of(Program((core,), (task,)))
-    more = {"held": [[0]], "contents": [[5, 1]], "buffers": [[1, 0]], "needs": [[0, 1, 0, 1, -1, 0, 0]], "gates": [[1]]}
+    more = {
+        "held": [[0]],
+        "weight_sets": [[5, 1]],
+        "buffers": [[1, 0]],
+        "needs": [[0, 1, 0, 1, -1, 0, 0]],
+        "barriers": [[1]],
+    }
     return {name: flat.table(name).tolist() for name in FLAT_TABLES} | more
 
 
@@ -151,7 +157,7 @@ def wrong_names(flat: FlatProgram) -> list[FlatNames]:
 def test_names_for_other_tables_are_refused() -> None:
     flat = flat_program(small())
     for names in wrong_names(flat):
-        with pytest.raises(ProgramError, match=r"^there are (names|contents) for|^core 0: holds contents"):
+        with pytest.raises(ProgramError, match=r"^there are (names|weight sets) for|^core 0: holds weight sets"):
             program_of(flat, names)
     # what no task needs stands in the names alone
     assert program_of(flat, replace(default_names(flat), held=((6,),))).cores[0].held == (6,)
@@ -163,7 +169,7 @@ def test_small_tables_of_many_shared_rows_take_no_time() -> None:
     names = default_names(flat_program({**small(), "cores": cores, "units": [[0, 0, 1]] * count}))
     assert [name for name, _, _ in names.units[::9999]] == ["u0", "u9999", "u19998", "u29997"]
     cores = [[0, 1, 0, 1, 0, -1, 0, 0, 0, count]] * count
-    with pytest.raises(ProgramError, match="cores hold 900,000,000 contents together, at most 16,777,216"):
+    with pytest.raises(ProgramError, match="cores hold 900,000,000 weight sets together, at most 16,777,216"):
         default_names(flat_program({**small(), "cores": cores, "held": [[0]] * count}))
 
 

@@ -9,7 +9,7 @@ import pytest
 from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import ENGINES, run
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.validate import validate
 
 CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
@@ -34,14 +34,14 @@ FAULTS = [
     (program(Operation(0, count=0)), "has no issue, so it must wait for operations of its body and for nothing else"),
     (program(Operation(0, cycles=3, result_cycles=2)), "result_cycles 2 < cycles 3"),
     (program(Operation(0, work=-1)), "work -1 < 0"),
-    (program(Operation(0), content=Content(7, -2, 0)), "content 7 has size -2 < 0"),
+    (program(Operation(0), weight_set=WeightSet(7, -2, 0)), "weight set 7 has size -2 < 0"),
     (program(Operation(0, extra=0)), "extra 0 needs a column of extra_cycles"),
     (with_extra(Operation(0, extra=0, count=2), (1, 2)), "extra 0 needs a column of extra_cycles and a single issue"),
     (with_extra(PLAIN, (1,)), "extra_cycles must have a number from 0 on for each iteration"),
     (with_extra(PLAIN, (1, -1)), "extra_cycles must have a number from 0 on for each iteration"),
     (program(Operation(0, takes=0)), "buffer 0 does not exist"),
     (program(PLAIN, variants=((0, (Phase(Body((PLAIN,)), 1),)),) * 2), "has two variants for one kind of core"),
-    (Program((replace(CORE, held=(3, 3)),), program(PLAIN).tasks), "core 0: holds a content twice, (3, 3)"),
+    (Program((replace(CORE, held=(3, 3)),), program(PLAIN).tasks), "core 0: holds a weight set twice, (3, 3)"),
     (program(Operation(0), Operation(0, needs=(Dependence(0, 0),))), "delay 0 < 1"),
     (program(Operation(0, needs=(Dependence(0, 1),))), "operation 0 with lag 0, which comes no earlier"),
     (program(Operation(0, needs=(Dependence(5, 1, lag=1),))), "operation 5, which does not exist"),
@@ -60,26 +60,35 @@ FAULTS = [
 ]
 
 
-def wide(*members: int, operation: Operation = PLAIN, cores: tuple[int, ...] = (0, 1), **task: object) -> Program:
+def moldable(*members: int, operation: Operation = PLAIN, cores: tuple[int, ...] = (0, 1), **task: object) -> Program:
     """Two cores of kind 0, one of kind 1 and one that is shared, and a task that spreads over some of them."""
-    ways = tuple(Wide(each, (Phase(Body((operation,)), 1),)) for each in members)
-    made = replace(program(Operation(0)).tasks[0], cores=cores, wide=ways, **task)  # type: ignore[arg-type]
+    ways = tuple(Moldable(each, (Phase(Body((operation,)), 1),)) for each in members)
+    made = replace(program(Operation(0)).tasks[0], cores=cores, moldable=ways, **task)  # type: ignore[arg-type]
     variants = (*made.variants, (1, made.variants[0][1]))
     other, shared = replace(CORE, kind=1), replace(CORE, contexts=9, shared=True)
     return Program((CORE, CORE, other, shared), (replace(made, variants=variants),))
 
 
 FAULTS += [
-    (wide(3), "is wide over [3] cores, which must grow from 2 on and not exceed its 2"),
-    (wide(2, 2), "is wide over [2, 2] cores"),
-    (wide(1), "is wide over [1] cores"),
-    (wide(2, cores=(0, 2)), "must be different ones of one kind and not shared, got (0, 2)"),
-    (wide(2, cores=(0, 0)), "must be different ones of one kind and not shared, got (0, 0)"),
-    (wide(2, cores=(0, 3)), "must be different ones of one kind and not shared, got (0, 3)"),
-    (wide(2, preempts=True), "is wide, so it has no partners and no content and does not preempt"),
-    (wide(2, content=Content(0, 1, 0)), "is wide, so it has no partners and no content and does not preempt"),
-    (wide(2, operation=Operation(0, member=2)), "over 2 cores, kind 0, phase 0, operation 0: member 2 does not exist"),
-    (wide(2, operation=Operation(0, takes=0)), "over 2 cores, kind 0, phase 0, operation 0: buffer 0 does not exist"),
+    (moldable(3), "is moldable over [3] cores, which must grow from 2 on and not exceed its 2"),
+    (moldable(2, 2), "is moldable over [2, 2] cores"),
+    (moldable(1), "is moldable over [1] cores"),
+    (moldable(2, cores=(0, 2)), "must be different ones of one kind and not shared, got (0, 2)"),
+    (moldable(2, cores=(0, 0)), "must be different ones of one kind and not shared, got (0, 0)"),
+    (moldable(2, cores=(0, 3)), "must be different ones of one kind and not shared, got (0, 3)"),
+    (moldable(2, preempts=True), "is moldable, so it has no gang and no weight set and does not preempt"),
+    (
+        moldable(2, weight_set=WeightSet(0, 1, 0)),
+        "is moldable, so it has no gang and no weight set and does not preempt",
+    ),
+    (
+        moldable(2, operation=Operation(0, member=2)),
+        "over 2 cores, kind 0, phase 0, operation 0: member 2 does not exist",
+    ),
+    (
+        moldable(2, operation=Operation(0, takes=0)),
+        "over 2 cores, kind 0, phase 0, operation 0: buffer 0 does not exist",
+    ),
 ]
 
 

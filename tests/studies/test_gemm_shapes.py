@@ -28,7 +28,7 @@ GRU = lstmsim.Model("mine", [lstmsim.Layer("gru", hidden=96, input=40)])
         ("gradient", 2, Product(96, 96, 30)),
     ],
 )
-def test_gates_with_other_vectors_are_other_products(what: str, part: int | None, product: Product) -> None:
+def test_barriers_with_other_vectors_are_other_products(what: str, part: int | None, product: Product) -> None:
     shape = shape_of_layer(GRU, what, batch=3, steps=None if what == "step" else 10, part=part)
     assert shape.product == product
     assert f"{what} of layer 0 of mine (cell gru, hidden 96, input 40), batch 3" in shape.source

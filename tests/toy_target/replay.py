@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from lstmsim.base.errors import ReplayError
-from lstmsim.machines.structural import Memory, seats_of
+from lstmsim.machines.structural import Memory, thread_slots_of
 from lstmsim.model.cell import segments
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.numerics.golden import NetworkRun, PassRun, initial_states
@@ -90,7 +90,7 @@ def replay(
     numbers: Mapping[int, JobNumbers],
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
-    seats = seats_of(scenario, program, trace)
+    thread_slots = thread_slots_of(scenario, program, trace)
     arrived, finish = trace.task("arrived").tolist(), trace.task("finish").tolist()
     works = {task: Work(scenario.jobs[task], each, arrived[task]) for task, each in numbers.items()}
     free = [0] * len(program.cores)
@@ -98,7 +98,7 @@ def replay(
     for row in zip(*(trace.issue(name).tolist() for name in columns), strict=True):
         start, core, context, task, phase, iteration, index, cycles = row
         body = program.tasks[task].phases(program.cores[core].kind)[phase]
-        seats.check(task, 0, (core, context), start, start + cycles)
+        thread_slots.check(task, 0, (core, context), start, start + cycles)
         if start < free[core]:
             raise ReplayError(f"the pipeline of core {core} is busy until {free[core]}, not free at {start}")
         free[core] = start + cycles

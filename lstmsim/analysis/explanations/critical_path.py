@@ -56,7 +56,7 @@ def _rows(
     for row in np.flatnonzero(arrives[numbers] >= 0).tolist() if len(arrives) else ():
         task, phase, iteration = trace.issues[row, 4:7].tolist()
         phases = program.tasks[task].phases(kinds[int(trace.task("core")[task])], trace.spread(task))
-        barrier = phases[phase].gate(iteration, int(arrives[numbers[row]]))
+        barrier = phases[phase].barrier(iteration, int(arrives[numbers[row]]))
         yield barrier, Opener(int(end[row]), "issues", row)
 
 
@@ -160,7 +160,7 @@ class TraceIndex:
         tasks = self.program.tasks
         width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
         # over several cores a task may have more phases than on one
-        width = max(width, *(len(each.phases) for task in tasks for each in task.wide), 1)
+        width = max(width, *(len(each.phases) for task in tasks for each in task.moldable), 1)
         first, size = (np.zeros((len(tasks), width), dtype=np.int64) for _ in range(2))
         total = 0
         for number in range(len(tasks)):
@@ -262,10 +262,12 @@ class TraceIndex:
         rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
         if len(rows):
             return int(rows[np.argmax(self.end[rows])])
-        # the last row that loaded a content which was on its way
-        content = self.program.tasks[task].content
-        same = [number for number, each in enumerate(self.program.tasks) if content and each.content == content]
-        loads = np.isin(self.task, same) & (trace.issue("phase") < (content.loading if content else 0))
+        # the last row that loaded a weight set which was on its way
+        weight_set = self.program.tasks[task].weight_set
+        same = [
+            number for number, each in enumerate(self.program.tasks) if weight_set and each.weight_set == weight_set
+        ]
+        loads = np.isin(self.task, same) & (trace.issue("phase") < (weight_set.loading if weight_set else 0))
         rows = np.flatnonzero(loads & (self.last + self._result_cycles == cycle))
         return int(rows[-1]) if len(rows) else None
 
@@ -396,8 +398,8 @@ class _Walk:
         phases, job = index.phases(task), index.program.tasks[task]
         operation = phases[phase].body.operations[number]
         for need in operation.needs:
-            if need.gate:
-                opener = index.barriers.get(phases[phase].gate(iteration, need.operation))
+            if need.barrier:
+                opener = index.barriers.get(phases[phase].barrier(iteration, need.operation))
                 if opener is not None and opener.cycle + need.delay == cycle:
                     return self.opened(opener, row, cycle, need.cause)
                 continue

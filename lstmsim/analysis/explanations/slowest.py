@@ -104,22 +104,22 @@ def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], share
     served = trace.task("core") >= 0
     for number in np.flatnonzero(served & (trace.task("admitted") > trace.task("arrived"))).tolist():
         task = program.tasks[number]
-        alike.setdefault((task.places, task.content is not None), []).append(number)
+        alike.setdefault((task.places, task.weight_set is not None), []).append(number)
     stays = {number: stays_on(trace, number) for number in range(len(program.cores))} if alike else {}
     loading = {}
-    if any(content for _, content in alike):
+    if any(weight_set for _, weight_set in alike):
         loading = {number: _loading(program, trace, number, each) for number, each in spans.items()}
-    for (places, content), tasks in alike.items():
+    for (places, weight_set), tasks in alike.items():
         rows = np.array(tasks, dtype=np.int64)
         arrived, admitted = trace.task("arrived")[rows], trace.task("admitted")[rows]
         free = _free(program, stays, places)
         beside = free.within(arrived, admitted)
-        if content:
+        if weight_set:
             cores = {place[0] for place in places}
             edges = np.unique(np.concatenate([free.edges, *(loading[core].edges for core in cores)]))
             alone = ~free.at(edges) & np.logical_and.reduce([loading[core].at(edges) for core in cores])
             beside += _Condition(edges, alone).within(arrived, admitted)
-        shares[rows, _NAMES.index("queue, weights" if content else "queue, kept")] = beside
+        shares[rows, _NAMES.index("queue, weights" if weight_set else "queue, kept")] = beside
         shares[rows, _NAMES.index("queue")] = admitted - arrived - beside
 
 
@@ -151,7 +151,7 @@ def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], sha
     """Count the cycles with a thread, in place in `shares`; those of a task as those of the one that `whose` names."""
     several = np.zeros(len(program.tasks), dtype=bool)
     arrays = np.array([not core.shared for core in program.cores])
-    several[trace.seat("task")[arrays[trace.seat("core")]]] = True
+    several[trace.thread_slot("task")[arrays[trace.thread_slot("core")]]] = True
     several[whose[whose != np.arange(len(whose))]] = True
     several = several[whose]
     of_several: list[tuple[int, Intervals]] = []
@@ -319,7 +319,7 @@ def slowest(
             for row in last[:MAX_LISTED].tolist()
         ),
         way=way,
-        split=bool(arrays[trace.seat("core")].any()),
+        split=bool(arrays[trace.thread_slot("core")].any()),
         unit=unit,
         words=words or {},
     )

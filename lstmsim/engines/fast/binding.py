@@ -63,7 +63,7 @@ class Table(IntEnum):
     SWITCHES = 1
     TASKS = 2
     PAUSES = 3
-    SEATS = 4
+    THREAD_SLOTS = 4
     HALTS = 5
     TOTALS = 6
     WAITS = 7

@@ -38,10 +38,10 @@ def _told(program: Program, waits: list[list[int]]) -> Iterator[str]:
 
 
 def _source(phases: tuple[Phase, ...], phase: int, iteration: int, index: int, number: int) -> str:
-    """The operation or the gate that a need of an operation points to."""
+    """The operation or the barrier that a need of an operation points to."""
     need = phases[phase].body.operations[index].needs[number]
-    if need.gate:
-        return f"gate {phases[phase].first_gate + iteration * phases[phase].gates + need.operation}"
+    if need.barrier:
+        return f"barrier {phases[phase].first_barrier + iteration * phases[phase].barriers + need.operation}"
     if need.phase is None:
         source, step = phase, iteration - need.lag
     else:

@@ -7,8 +7,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from lstmsim.engines.reference.thread import ADMISSION, Boundary, Clockwork, Gate, Process, Seat, Thread, stream
-from lstmsim.program.program import Content, Core, Program, Task
+from lstmsim.engines.reference.thread import (
+    ADMISSION,
+    Barrier,
+    Boundary,
+    Clockwork,
+    Process,
+    Thread,
+    ThreadSlot,
+    stream,
+)
+from lstmsim.program.program import Core, Program, Task, WeightSet
 
 #: A place where a task may run: one core for each of the task's threads, the task's first core first.
 Place = tuple[int, ...]
@@ -38,11 +47,11 @@ class Waiting:
 
 @dataclass
 class Memory:
-    """The contents of a core's memory.
+    """The weight sets of a core's memory.
 
-    sizes: key of a content -> its size; own: room that running tasks have for themselves alone, together.
-    held: keys of the contents in the memory, the least recently used first; on_way: those that are being loaded.
-    users: key of a content -> how many running tasks use it.
+    sizes: key of a weight set -> its size; own: room that running tasks have for themselves alone, together.
+    held: keys of the weight sets in the memory, the least recently used first; on_way: those that are being loaded.
+    users: key of a weight set -> how many running tasks use it.
     """
 
     core: Core
@@ -55,70 +64,70 @@ class Memory:
     def __post_init__(self) -> None:
         self.held = list(self.core.held)
 
-    def holds(self, content: Content | None) -> bool:
-        """Whether the memory holds the content that a task needs."""
-        return content is None or self.core.capacity is None or content.key in self.held
+    def holds(self, weight_set: WeightSet | None) -> bool:
+        """Whether the memory holds the weight set that a task needs."""
+        return weight_set is None or self.core.capacity is None or weight_set.key in self.held
 
-    def has_room(self, content: Content | None) -> bool:
-        """Whether the content is here (and not only on its way), or fits beside the contents that running tasks use."""
-        if content is None or self.core.capacity is None:
+    def has_room(self, weight_set: WeightSet | None) -> bool:
+        """Whether the weight set is here (and not only on its way), or fits beside those that running tasks use."""
+        if weight_set is None or self.core.capacity is None:
             return True
-        if content.key in self.held:
-            return content.key not in self.on_way
+        if weight_set.key in self.held:
+            return weight_set.key not in self.on_way
         used = sum(self.sizes[key] for key, users in self.users.items() if users)
-        return used + self.own + content.size <= self.core.capacity
+        return used + self.own + weight_set.size <= self.core.capacity
 
-    def enter(self, content: Content | None, loads: int) -> None:
-        """Make room for the content of a task that begins, hold it, and count the task as a user.
+    def enter(self, weight_set: WeightSet | None, loads: int) -> None:
+        """Make room for the weight set of a task that begins, hold it, and count the task as a user.
 
         Room of the task's own holds nothing, and is there until the task finishes. loads: how many operations of the
-        task load the content; if there are any, it is on its way.
+        task load the weight set; if there are any, it is on its way.
         """
-        if content is None or self.core.capacity is None:
+        if weight_set is None or self.core.capacity is None:
             return
-        if content.key not in self.held:
-            while sum(self.sizes.get(key, 0) for key in self.held) + self.own + content.size > self.core.capacity:
+        if weight_set.key not in self.held:
+            while sum(self.sizes.get(key, 0) for key in self.held) + self.own + weight_set.size > self.core.capacity:
                 self.held.remove(next(key for key in self.held if not self.users.get(key)))
-            if content.key is None:
-                self.own += content.size
+            if weight_set.key is None:
+                self.own += weight_set.size
                 return
-            self.held.append(content.key)
+            self.held.append(weight_set.key)
             if loads:
-                self.on_way.add(content.key)
-        self.users[content.key] = self.users.get(content.key, 0) + 1
-        self._touch(content.key)
+                self.on_way.add(weight_set.key)
+        self.users[weight_set.key] = self.users.get(weight_set.key, 0) + 1
+        self._touch(weight_set.key)
 
-    def leave(self, content: Content | None) -> None:
-        """Count one user less: a task that needed the content has finished."""
-        if content is None or self.core.capacity is None:
+    def leave(self, weight_set: WeightSet | None) -> None:
+        """Count one user less: a task that needed the weight set has finished."""
+        if weight_set is None or self.core.capacity is None:
             return
-        if content.key is None:
-            self.own -= content.size
+        if weight_set.key is None:
+            self.own -= weight_set.size
         else:
-            self.users[content.key] -= 1
-            self._touch(content.key)
+            self.users[weight_set.key] -= 1
+            self._touch(weight_set.key)
 
     def _touch(self, key: int) -> None:
         self.held.remove(key)
         self.held.append(key)
 
 
-Contexts = Sequence[Sequence[Seat | None]]
+Contexts = Sequence[Sequence[ThreadSlot | None]]
 
 
 def occupied(contexts: Contexts, core: int) -> int:
     """How many threads of a core are taken."""
-    return sum(seat is not None for seat in contexts[core])
+    return sum(thread_slot is not None for thread_slot in contexts[core])
 
 
 def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory], kept: Collection[int]) -> Place | None:
     """The place where a task is admitted now; None if there is none."""
-    content = waiting.task.content
+    weight_set = waiting.task.weight_set
     able = [
         place
         for place in waiting.places
         if all(
-            core not in kept and place.count(core) <= contexts[core].count(None) and memories[core].has_room(content)
+            core not in kept and place.count(core) <= contexts[core].count(None) and memories[core].has_room(weight_set)
             for core in place
         )
     ]
@@ -126,7 +135,7 @@ def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory],
         return None
 
     def preference(place: Place) -> tuple[bool, int, Place]:
-        lacks = waiting.task.affine and not all(memories[core].holds(content) for core in place)
+        lacks = waiting.task.affine and not all(memories[core].holds(weight_set) for core in place)
         own = [core for core in place if not memories[core].core.shared]
         return lacks, sum(occupied(contexts, core) for core in own), place
 
@@ -134,12 +143,12 @@ def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory],
 
 
 def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
-    """The cores that a task with `wide` takes at once; None if it takes the one place that is free for it."""
+    """The cores that a moldable task takes at once; None if it takes the one place that is free for it."""
     own = set(one.task.cores)
-    if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
+    if not one.task.moldable or any(core in own for each in others for place in each.places for core in place):
         return None
     free = [core for core in one.task.cores if None in contexts[core]]
-    members = max((each.members for each in one.task.wide if each.members <= len(free)), default=1)
+    members = max((each.members for each in one.task.moldable if each.members <= len(free)), default=1)
     return tuple(free[:members]) if members > 1 else None
 
 
@@ -149,7 +158,7 @@ def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) 
     for core, context, thread in _running(waiting, contexts, kept):
         if thread.stop is not None and thread.stop != thread.end:
             return None
-        whole = len(thread.seats) == 1 and thread.task.content is None and not thread.task.wide
+        whole = len(thread.thread_slots) == 1 and thread.task.weight_set is None and not thread.task.moldable
         movable = whole and thread.stop is None
         if movable and thread.rank > waiting.rank:
             candidates.append((thread.rank, thread.since, core, context, thread))
@@ -159,9 +168,9 @@ def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) 
 def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Iterator[tuple[int, int, Thread]]:
     for core in sorted({place[0] for place in waiting.places}):
         if core not in kept:
-            for context, seat in enumerate(contexts[core]):
-                if seat is not None:
-                    yield core, context, seat.thread
+            for context, thread_slot in enumerate(contexts[core]):
+                if thread_slot is not None:
+                    yield core, context, thread_slot.thread
 
 
 def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts) -> bool:
@@ -178,7 +187,7 @@ class Arrivals(Clockwork):
     """Tasks up to the cycle in which they come. The dispatcher lets them wait.
 
     knocked, newcomers: the event for which the dispatcher waits; tasks that have come and do not wait yet.
-    gates, opened: the gates, and for each an event, as soon as it is known when the gate opens.
+    barriers, opened: the barriers, and for each an event, as soon as it is known when the barrier opens.
     """
 
     def __init__(self, program: Program) -> None:
@@ -186,9 +195,9 @@ class Arrivals(Clockwork):
         self.finished = 0
         self.knocked = self.env.event()
         self.newcomers: list[int] = []
-        self.gates = [Gate(arrivals) for arrivals in program.gates]
-        self.opened = [self.env.event() for _ in self.gates]
-        #: For each task, those that come after it, and for each gate, those that come behind it.
+        self.barriers = [Barrier(arrivals) for arrivals in program.barriers]
+        self.opened = [self.env.event() for _ in self.barriers]
+        #: For each task, those that come after it, and for each barrier, those that come behind it.
         self.followers: dict[int, list[int]] = defaultdict(list)
         self.behind: dict[int, list[int]] = defaultdict(list)
         for index, task in enumerate(program.tasks):
@@ -196,12 +205,12 @@ class Arrivals(Clockwork):
                 self.followers[task.after].append(index)
             if task.behind is not None:
                 self.behind[task.behind].append(index)
-        #: After how many cycles operations may go on that wait for gates.
+        #: After how many cycles operations may go on that wait for barriers.
         ways = [phases for task in program.tasks for _, phases in task.variants]
-        ways += [each.phases for task in program.tasks for each in task.wide]
+        ways += [each.phases for task in program.tasks for each in task.moldable]
         phases = {id(phase): phase for way in {id(way): way for way in ways}.values() for phase in way}
         needs = (need for phase in phases.values() for each in phase.body.operations for need in each.needs)
-        self.gate_delays = {need.delay for need in needs if need.gate} if program.gates else set()
+        self.barrier_delays = {need.delay for need in needs if need.barrier} if program.barriers else set()
 
     def expect(self, numbers: Iterable[int]) -> None:
         """Let the tasks with these numbers come when it is time."""
@@ -240,13 +249,13 @@ class Arrivals(Clockwork):
                 self.come(task)
 
     def arrive_at(self, number: int | None, cycle: int) -> None:
-        """Note that somebody arrives at a gate, if it is one. If all have, others know when it opens."""
-        if number is None or not self.gates[number].arrive(cycle):
+        """Note that somebody arrives at a barrier, if it is one. If all have, others know when it opens."""
+        if number is None or not self.barriers[number].arrive(cycle):
             return
-        opens = self.gates[number].latest
+        opens = self.barriers[number].latest
         self.let_follow(self.behind[number], opens)
         self.opened[number].succeed()
-        for delay in self.gate_delays:
+        for delay in self.barrier_delays:
             self.ring_everywhere(opens + delay)
 
     def knock(self) -> None:
@@ -261,7 +270,7 @@ class Arrivals(Clockwork):
 
 
 def follows(task: Task) -> bool:
-    """Whether a task comes after another one or behind a gate."""
+    """Whether a task comes after another one or behind a barrier."""
     return task.after is not None or task.behind is not None
 
 
@@ -270,8 +279,8 @@ class Dispatcher(Arrivals):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        contents = [task.content for task in program.tasks if task.content is not None]
-        sizes = {content.key: content.size for content in contents if content.key is not None}
+        weight_sets = [task.weight_set for task in program.tasks if task.weight_set is not None]
+        sizes = {weight_set.key: weight_set.size for weight_set in weight_sets if weight_set.key is not None}
         self.memories = [Memory(core, sizes) for core in program.cores]
         self.left: list[Thread] = []
         self.waiting: list[Waiting] = []
@@ -284,9 +293,9 @@ class Dispatcher(Arrivals):
         while True:
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
-            for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
-                for core in dict.fromkeys(core for core, _ in thread.seats):
-                    self.memories[core].leave(thread.task.content)
+            for thread in sorted(self.left, key=lambda thread: thread.thread_slots[0]):
+                for core in dict.fromkeys(core for core, _ in thread.thread_slots):
+                    self.memories[core].leave(thread.task.weight_set)
             self.left = []
             # those that renege leave before newcomers are counted
             for each in [each for each in self.waiting if each.reneges(self.now)]:
@@ -343,17 +352,17 @@ class Dispatcher(Arrivals):
 
     def place(self, each: Waiting, place: Place) -> None:
         """Let a task take the lowest free contexts of a place, and begin or go on."""
-        kind, content = self.program.cores[place[0]].kind, each.task.content
+        kind, weight_set = self.program.cores[place[0]].kind, each.task.weight_set
         phases = each.task.phases(kind, len(place))
         first = each.paused_at or (0, 0)
         loads = 0
-        if content is not None and all(self.memories[core].holds(content) for core in place):
-            first = (content.loading, 0)
-        elif content is not None:
-            loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: content.loading])
+        if weight_set is not None and all(self.memories[core].holds(weight_set) for core in place):
+            first = (weight_set.loading, 0)
+        elif weight_set is not None:
+            loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: weight_set.loading])
         for core in dict.fromkeys(place):
-            self.memories[core].enter(content, loads)
-        seats = self.seats(place)
+            self.memories[core].enter(weight_set, loads)
+        thread_slots = self.thread_slots(place)
         thread = Thread(
             number=each.number,
             task=each.task,
@@ -362,21 +371,21 @@ class Dispatcher(Arrivals):
             since=self.now,
             phases=phases,
             buffers=each.task.slots(kind, len(place)),
-            seats=tuple(seats),
+            thread_slots=tuple(thread_slots),
             first=first,
-            gates=self.gates,
+            barriers=self.barriers,
             finish=self.now,
             loads=loads,
         )
-        for member, (core, context) in enumerate(seats):
-            seat = self.contexts[core][context] = Seat(thread, member)
+        for member, (core, context) in enumerate(thread_slots):
+            thread_slot = self.contexts[core][context] = ThreadSlot(thread, member)
             if member:
-                self.trace.seat(each.number, member=member, core=core, context=context)
+                self.trace.take_thread_slot(each.number, member=member, core=core, context=context)
             for number, unit in enumerate(self.program.cores[core].units):
                 thread.streams[member, number] = stream(phases, (member, number), first)
                 head = thread.heads[member, number] = next(thread.streams[member, number], None)
                 if head is not None:
-                    self.queues[core, number, context % unit.ways][context] = seat
+                    self.queues[core, number, context % unit.ways][context] = thread_slot
         if each.paused_at is None:
             self.admitted[each.number] = self.now
         else:
@@ -389,23 +398,23 @@ class Dispatcher(Arrivals):
             self.env.process(self.leave(thread, self.now))
         self.arrive_at(each.task.starts, self.now)
 
-    def seats(self, place: Place) -> list[tuple[int, int]]:
+    def thread_slots(self, place: Place) -> list[tuple[int, int]]:
         """(core, context) of each member of a task that takes a place: the lowest free context of its core.
 
         On a core that mirrors others, it is the context that stands for that of the member's counterpart.
         """
         cores = self.program.cores
         first = list(accumulate((0 if each.shared else each.contexts for each in cores), initial=0))
-        seats: list[tuple[int, int]] = []
+        thread_slots: list[tuple[int, int]] = []
         for core in place:
             if cores[core].mirrors:
-                own = [seat for seat in seats if not cores[seat[0]].shared]
-                other, context = own[sum(seat[0] == core for seat in seats)]
-                seats.append((core, first[other] + context))
+                own = [thread_slot for thread_slot in thread_slots if not cores[thread_slot[0]].shared]
+                other, context = own[sum(thread_slot[0] == core for thread_slot in thread_slots)]
+                thread_slots.append((core, first[other] + context))
             else:
-                free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
-                seats.append((core, next(context for context in free if (core, context) not in seats)))
-        return seats
+                free = (context for context, thread_slot in enumerate(self.contexts[core]) if thread_slot is None)
+                thread_slots.append((core, next(context for context in free if (core, context) not in thread_slots)))
+        return thread_slots
 
     def frames(self, thread: Thread) -> Process:
         """Wake the cores whenever a frame of the thread's task comes in."""
@@ -416,11 +425,11 @@ class Dispatcher(Arrivals):
                 self.ring_all(thread)
 
     def loaded(self, thread: Thread) -> Process:
-        """Note when all of a thread's content is there. Other tasks that need the content may be admitted from then."""
+        """Note when all of a thread's weight set is there: from then on other tasks that need it may be admitted."""
         yield self.env.timeout(thread.loaded - self.now)
-        assert thread.task.content is not None
-        for core, _ in thread.seats:
-            self.memories[core].on_way.discard(thread.task.content.key)
+        assert thread.task.weight_set is not None
+        for core, _ in thread.thread_slots:
+            self.memories[core].on_way.discard(thread.task.weight_set.key)
         self.knock()
 
     def stop(self, thread: Thread) -> None:
@@ -429,7 +438,7 @@ class Dispatcher(Arrivals):
         thread.stop = thread.next_boundary()
         for (member, unit), head in thread.heads.items():
             if head is not None and thread.parked(head) and thread.ended.get((member, unit), thread.since) < self.now:
-                core, context = thread.seats[member]
+                core, context = thread.thread_slots[member]
                 self.trace.halt(self.now, (core, unit, context, thread.number), thread.until(head))
         if thread.over and not over:
             self.env.process(self.leave(thread, self.now + 1))
@@ -437,19 +446,19 @@ class Dispatcher(Arrivals):
     def leave(self, thread: Thread, earliest: int) -> Process:
         """End a thread when all its results are there. Its contexts are free in that same cycle.
 
-        If it pauses, its task waits from then on. If its task lasts until a gate has opened, it leaves no earlier.
+        If it pauses, its task waits from then on. If its task lasts until a barrier has opened, it leaves no earlier.
         """
-        gate = thread.task.until
-        if gate is not None:
-            yield self.opened[gate]
-            earliest = max(earliest, self.gates[gate].latest)
+        barrier = thread.task.until
+        if barrier is not None:
+            yield self.opened[barrier]
+            earliest = max(earliest, self.barriers[barrier].latest)
         pauses = thread.stop is not None and thread.stop != thread.end
         yield self.env.timeout(max(thread.clear if pauses else thread.finish, earliest) - self.now)
-        for core, context in thread.seats:
+        for core, context in thread.thread_slots:
             self.contexts[core][context] = None
             for number, unit in enumerate(self.program.cores[core].units):
                 self.queues[core, number, context % unit.ways].pop(context, None)
-        core, context = thread.seats[0]
+        core, context = thread.thread_slots[0]
         if pauses:
             self.paused[thread.number] = (core, context, self.now)
             places = ((core,),)
@@ -458,8 +467,8 @@ class Dispatcher(Arrivals):
         else:
             self.left.append(thread)
             times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
-            own = thread.task.cores if thread.task.wide else ()
-            taken = sum(2 ** own.index(core) for core, _ in thread.seats if own)
+            own = thread.task.cores if thread.task.moldable else ()
+            taken = sum(2 ** own.index(core) for core, _ in thread.thread_slots if own)
             self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
             self.done_with(thread.number)
             self.arrive_at(thread.task.ends, self.now)

@@ -60,8 +60,8 @@ class Machine(Dispatcher):
             if queue:
                 ready = {
                     context: cycle
-                    for context, seat in queue.items()
-                    if (cycle := seat.thread.ready((seat.member, number), now)) is not None
+                    for context, thread_slot in queue.items()
+                    if (cycle := thread_slot.thread.ready((thread_slot.member, number), now)) is not None
                 }
                 chosen = policy(active, fresh, ready)
             if chosen is None:
@@ -77,9 +77,9 @@ class Machine(Dispatcher):
 
     def issue(self, core: int, unit: int, context: int) -> int:
         """Issue the next operation of the chosen thread once. Returns for how many cycles the unit is taken."""
-        seat = self.contexts[core][context]
-        assert seat is not None
-        thread, which = seat.thread, (seat.member, unit)
+        thread_slot = self.contexts[core][context]
+        assert thread_slot is not None
+        thread, which = thread_slot.thread, (thread_slot.member, unit)
         head = thread.heads[which]
         assert head is not None
         operation, now = head.operation, self.now
@@ -112,8 +112,8 @@ class Machine(Dispatcher):
         thread.finish = max(thread.finish, start + operation.result_cycles)
         delays = self.delays(thread.phases)[head.phase, head.index]
         thread.clear = max(thread.clear, start + max((operation.result_cycles, *delays)))
-        content = thread.task.content
-        if thread.loads and content is not None and head.phase < content.loading:
+        weight_set = thread.task.weight_set
+        if thread.loads and weight_set is not None and head.phase < weight_set.loading:
             thread.loads -= 1
             thread.loaded = max(thread.loaded, start + operation.result_cycles)
             if not thread.loads:
@@ -124,8 +124,8 @@ class Machine(Dispatcher):
         for delay in delays:
             self.ring_at(thread, start + delay)
         if operation.arrives is not None:
-            gate = thread.phases[head.phase].gate(head.iteration, operation.arrives)
-            self.arrive_at(gate, start + operation.cycles)
+            barrier = thread.phases[head.phase].barrier(head.iteration, operation.arrives)
+            self.arrive_at(barrier, start + operation.cycles)
 
     def end_quietly(self, thread: Thread) -> None:
         """End the streams of a thread that come to an operation of no issue, if it is known until when that waits."""
@@ -133,7 +133,7 @@ class Machine(Dispatcher):
             if head is not None and head.operation.count == 0 and thread.lacking(head) is None:
                 until = thread.until(head)
                 cycle = max(thread.since, *until)
-                core, context = thread.seats[which[0]]
+                core, context = thread.thread_slots[which[0]]
                 self.trace.halt(cycle, (core, which[1], context, thread.number), until)
                 thread.finish = max(thread.finish, cycle)
                 thread.heads[which] = None
@@ -144,7 +144,7 @@ class Machine(Dispatcher):
             echoes: dict[tuple[int, int], set[int]] = defaultdict(set)
             for number, phase in enumerate(phases):
                 for operation in phase.body.operations:
-                    for need in (need for need in operation.needs if not need.gate):
+                    for need in (need for need in operation.needs if not need.barrier):
                         echoes[number if need.phase is None else need.phase, need.operation].add(need.delay)
             self.echoes[id(phases)] = echoes
         return self.echoes[id(phases)]
@@ -166,10 +166,10 @@ class Machine(Dispatcher):
     def deadlock(self) -> DeadlockError:
         """The error that says which operation waits for what, in order of cores and threads."""
         waits = []
-        for seat in (seat for core in self.contexts for seat in core if seat is not None):
-            thread = seat.thread
+        for thread_slot in (thread_slot for core in self.contexts for thread_slot in core if thread_slot is not None):
+            thread = thread_slot.thread
             for (member, _), head in thread.heads.items():
-                if member == seat.member and head is not None and not thread.parked(head):
+                if member == thread_slot.member and head is not None and not thread.parked(head):
                     lacking = thread.lacking(head)
                     if lacking is not None:
                         waits.append(describe_wait(thread.task, head.operation, lacking))

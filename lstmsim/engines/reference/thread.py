@@ -18,8 +18,8 @@ from lstmsim.program.trace import TraceBuilder
 
 
 @dataclass
-class Gate:
-    """A gate: how many must still arrive, and the latest cycle of those that have; it may be to come."""
+class Barrier:
+    """A barrier: how many must still arrive, and the latest cycle of those that have; it may be to come."""
 
     left: int
     latest: int = 0
@@ -73,14 +73,14 @@ class Thread:
     """A task that runs, from its admission (or return) to its finish or pause. Times are in cycles.
 
     arrived, since: when the task came; when it was admitted or went on.
-    seats: (core, context) of each member.
+    thread_slots: (core, context) of each member.
     first, stop: boundaries at which the thread begins, and pauses (None if it does not).
     streams, heads: for each stream, the operations that follow and the next operation.
     reached, ended: for each stream, (phase, iteration) of its last issue, and when that ended.
     starts: (phase, iteration, operation) -> start of the operation's last issue.
     taken, freed: buffer -> how many slots were taken so far, and when slots were freed, in order.
     finish, clear: when all results are there, and when no delay of a dependence is left either.
-    loads, loaded: operations that load its content and have yet to issue; when the results of the others are there.
+    loads, loaded: operations that load its weight set and have yet to issue; when the results of the others are there.
     """
 
     number: int
@@ -90,9 +90,9 @@ class Thread:
     since: int
     phases: tuple[Phase, ...]
     buffers: tuple[Buffer, ...]
-    seats: tuple[tuple[int, int], ...]
+    thread_slots: tuple[tuple[int, int], ...]
     first: Boundary
-    gates: Sequence[Gate] = ()
+    barriers: Sequence[Barrier] = ()
     stop: Boundary | None = None
     streams: dict[Stream, Iterator[Head]] = field(default_factory=dict)
     heads: dict[Stream, Head | None] = field(default_factory=dict)
@@ -154,11 +154,11 @@ class Thread:
 
     def over_at(self, head: Head, need: Dependence) -> int:
         """The cycle from which `need` no longer holds `head` back; 0 if it never does, `NEVER` if not known yet."""
-        if need.gate:
-            number = self.phases[head.phase].gate(head.iteration, need.operation)
+        if need.barrier:
+            number = self.phases[head.phase].barrier(head.iteration, need.operation)
             if number < 0:
                 return 0
-            opens = self.gates[number].opens
+            opens = self.barriers[number].opens
             return NEVER if opens is None else opens + need.delay
         key = self.source(head, need)
         if key is None:
@@ -175,8 +175,8 @@ class Thread:
         for need in head.operation.needs:
             if self.over_at(head, need) < NEVER:
                 continue
-            if need.gate:
-                return f"gate {self.phases[head.phase].gate(head.iteration, need.operation)}"
+            if need.barrier:
+                return f"barrier {self.phases[head.phase].barrier(head.iteration, need.operation)}"
             key = self.source(head, need)
             if key is not None:
                 operation = self.phases[key[0]].body.operations[key[2]]
@@ -224,7 +224,7 @@ class Thread:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ThreadSlot:
     """The occupant of a context, and which of the cores of its task this one is."""
 
     thread: Thread
@@ -238,15 +238,15 @@ Process = Generator[simpy.Event, None, None]
 
 
 class Clockwork:
-    """The state that all processes of a run share: time, the trace, the seats of threads, and bells that wake units."""
+    """The state that all processes of a run share: time, the trace, thread slots, and bells that wake units."""
 
     def __init__(self, program: Program) -> None:
         self.env = simpy.Environment()
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
-        self.contexts: list[list[Seat | None]] = [[None] * core.contexts for core in program.cores]
-        #: For each way of a unit, as (core, unit, way): the seats of threads that have operations for it, by context.
-        self.queues: dict[tuple[int, int, int], dict[int, Seat]] = {
+        self.contexts: list[list[ThreadSlot | None]] = [[None] * core.contexts for core in program.cores]
+        #: For each way of a unit, as (core, unit, way): the thread slots with operations for it, by context.
+        self.queues: dict[tuple[int, int, int], dict[int, ThreadSlot]] = {
             (index, number, way): {}
             for index, core in enumerate(program.cores)
             for number, unit in enumerate(core.units)
@@ -282,7 +282,7 @@ class Clockwork:
 
     def ring_all(self, thread: Thread) -> None:
         """Wake the units of a thread's cores."""
-        for core, _ in thread.seats:
+        for core, _ in thread.thread_slots:
             self.ring(core)
 
     def ring_at(self, thread: Thread, cycle: int) -> None:

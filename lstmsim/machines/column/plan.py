@@ -1,9 +1,10 @@
 """Where jobs of a column-wise NPU run: cores taken together, resident and streamed weights (docs/timing.md, 10).
 
-A content is the weights of a model on a core (of its share, if the job is split). If all contents that jobs may want on
-a core fit together, on every core, they are there from the start and cost nothing. Otherwise an external `memory`
-decides. Without it, a core keeps the first contents that fit, and jobs with other contents run elsewhere or not at all.
-With it, contents take turns: if a model replaces another one, its first tiles wait until all of its blocks that stay
+A weight set is the weights of a model on a core (of its share, if the job is split). If all weight sets that jobs may
+want on a core fit together, on every core, they are there from the start and cost nothing. Otherwise an external
+`memory` decides. Without it, a core keeps the first weight sets that fit, and jobs with others run elsewhere or not
+at all.
+With it, weight sets take turns: if a model replaces another one, its first tiles wait until all of its blocks that stay
 have been loaded (cause `reload`), and tiles of other row blocks wait for the transfer of their block (cause `weights`).
 A weight is read once in a step, so the useful multiply-accumulates of a row block are its weights.
 """
@@ -25,7 +26,7 @@ from lstmsim.machines.column.phases import model_phases, share_weights, split_ph
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Unit, WeightSet
 
 #: A row block of a program: phase, member, and layer, direction, row block, stage.
 Block = tuple[int, int, tuple[int, ...]]
@@ -235,7 +236,7 @@ class Plan:
 
     @cached_property
     def demands(self) -> dict[tuple[object, ...], _Demand]:
-        """The demands of all jobs by content, in the order of the jobs. Equal demands have their places together."""
+        """The demands of all jobs by weight set, in the order of the jobs. Equal demands have their places together."""
         demands: dict[tuple[object, ...], _Demand] = {}
         for job in distinct_jobs(self.jobs):
             each = self.demand(job)
@@ -254,7 +255,7 @@ class Plan:
 
     @cached_property
     def tight(self) -> bool:
-        """Whether some core cannot hold all contents that jobs may want there."""
+        """Whether some core cannot hold all weight sets that jobs may want there."""
         wanted = [0] * len(self.chip.cores)
         for demand in self.demands.values():
             for core in {core for place in demand.places for core in place}:
@@ -264,7 +265,7 @@ class Plan:
 
     @cached_property
     def held(self) -> list[list[tuple[object, ...]]]:
-        """For each core the contents at the start: the first that fit, in the order of the jobs."""
+        """For each core the weight sets at the start: the first that fit, in the order of the jobs."""
         left = [core.weight_capacity for core in self.chip.cores]
         held: list[list[tuple[object, ...]]] = [[] for _ in left]
         for key, demand in self.demands.items():
@@ -280,7 +281,7 @@ class Plan:
         return held
 
     def size(self, demand: _Demand) -> int:
-        """How many weights of a core's memory the content takes; all of the memory if the model has to be streamed."""
+        """How many weights of a core's memory a weight set takes; all of the memory if the model has to be streamed."""
         return self.weights(demand) if demand.room is None else demand.room
 
     def footprint(self, job: Job) -> Footprint:
@@ -300,25 +301,25 @@ class Plan:
         if job.preempts and not job.split:
             text = "jobs stop others only where all weights stay on the chip, and here they take turns"
             raise InputError(Mistake(f"job {job.name}: preemption", text))
-        content = Content(list(self.demands).index(demand.key), self.size(demand))
-        return self._made(job, demand.places, content)
+        weight_set = WeightSet(list(self.demands).index(demand.key), self.size(demand))
+        return self._made(job, demand.places, weight_set)
 
-    def _made(self, job: Job, places: tuple[tuple[int, ...], ...], content: Content | None) -> Footprint:
+    def _made(self, job: Job, places: tuple[tuple[int, ...], ...], weight_set: WeightSet | None) -> Footprint:
         members = len(places[0])
         kinds = {self.kinds[self.chip.cores[place[0]]]: self.chip.cores[place[0]] for place in places}
         variants: list[tuple[int, Phases]] = []
         for kind, core in kinds.items():
             phases = self._phases(job, core, places[0])
-            if content is not None:
-                phases = self._transferred(job, core, phases, content.size, places[0])
+            if weight_set is not None:
+                phases = self._transferred(job, core, phases, weight_set.size, places[0])
             variants.append((kind, phases))
-        buffers = tuple((kind, self._buffers(core, members, content)) for kind, core in kinds.items())
-        beside = () if content is None else (len(self.chip.cores),)
-        partners = tuple((*place[1:], *beside) for place in places)
+        buffers = tuple((kind, self._buffers(core, members, weight_set)) for kind, core in kinds.items())
+        beside = () if weight_set is None else (len(self.chip.cores),)
+        gang = tuple((*place[1:], *beside) for place in places)
         cores = tuple(place[0] for place in places)
         variants.sort(key=lambda pair: pair[0])
-        wide = self._wide(job, places) if job.split == "auto" else ()
-        return Footprint(tuple(variants), buffers, cores, partners if any(partners) else (), content, wide)
+        moldable = self._moldable(job, places) if job.split == "auto" else ()
+        return Footprint(tuple(variants), buffers, cores, gang if any(gang) else (), weight_set, moldable)
 
     def _phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
         """The phases of a job on the cores of a place, all like `core`."""
@@ -327,11 +328,11 @@ class Plan:
             return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
         return model_phases(job.model, core, job.steps)
 
-    def _wide(self, job: Job, places: Sequence[tuple[int, ...]]) -> tuple[Wide, ...]:
+    def _moldable(self, job: Job, places: Sequence[tuple[int, ...]]) -> tuple[Moldable, ...]:
         """How a job with `split: auto` runs on several of its places at once."""
         core = self.chip.cores[places[0][0]]
         return tuple(
-            Wide(members, self._phases(job, core, tuple(range(members))), self._buffers(core, members, None))
+            Moldable(members, self._phases(job, core, tuple(range(members))), self._buffers(core, members, None))
             for members in spreads_over(job.model, core, len(places))
         )
 
@@ -371,11 +372,11 @@ class Plan:
         text = f"its weights take {_kib(weights, described)} KiB at {described.weight_bits} bits a weight, {there}"
         return f"{text}; a chip with `memory` could load them from there"
 
-    def _buffers(self, core: ColumnCore, members: int, content: Content | None) -> tuple[Buffer, ...]:
+    def _buffers(self, core: ColumnCore, members: int, weight_set: WeightSet | None) -> tuple[Buffer, ...]:
         """Accumulator banks of each member, and room for the row blocks that each streams."""
         banks = (Buffer("accumulator bank", core.accumulator_banks),) * members
         memory = self.chip.memory
-        if content is None or memory is None:
+        if weight_set is None or memory is None:
             return banks
         return (*banks, *(Buffer("weight block", memory.prefetch_blocks, "weights"),) * members)
 

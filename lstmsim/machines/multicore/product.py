@@ -162,7 +162,7 @@ def _batches(chip: MulticoreCpu, division: Division, places: Places, steps: Sequ
 def program_of(chip: MulticoreCpu, stage: Stage) -> Program:
     """The Program of a product. It ends with the barrier of its threads."""
     first, *others = place_of(chip, 0, len(stage.steps))
-    task = Task("product", ((0, phases_of(chip, [Block((stage,))])),), (), (first,), partners=(tuple(others),))
+    task = Task("product", ((0, phases_of(chip, [Block((stage,))])),), (), (first,), gang=(tuple(others),))
     return Program(cores_of(chip), (task,))
 
 

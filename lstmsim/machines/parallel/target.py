@@ -74,8 +74,8 @@ class _ParallelTarget(Target):
 
         if templates:
             raise InputError(
-                "a parallel device serves no requests that keep coming: its kernels follow each other by gates, which "
-                "belong to one job each; simulate the jobs one by one"
+                "a parallel device serves no requests that keep coming: its kernels follow each other by barriers, "
+                "which belong to one job each; simulate the jobs one by one"
             )
         for job in jobs:
             self.check(chip, job)

@@ -111,7 +111,7 @@ def memory_cycles(program: Program, task: Task) -> Ints:
     Loads of weights that may be there already are left out, and so are extra cycles of single iterations.
     """
     shared = [number for number, core in enumerate(program.cores) if core.shared]
-    loading = 0 if task.content is None else task.content.loading
+    loading = 0 if task.weight_set is None else task.weight_set.loading
     taken: dict[int, Ints] = {}
     made = np.zeros((len(task.places), len(shared)), dtype=np.int64)
     for number, place in enumerate(task.places):

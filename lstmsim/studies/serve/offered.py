@@ -237,7 +237,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     whole = preemption is not None and stopped > 0 and len(preemption.cores) == len(threads)
     # In another order models that take turns may do so less often, and ranks that stop others are measured by
     # themselves: the measurement is no limit then.
-    other = whole or (ordered and any(task.content is not None for task in program.tasks))
+    other = whole or (ordered and any(task.weight_set is not None for task in program.tasks))
     if not other:
         parts["saturated"] = saturated
     offered = max(*parts.values(), stopped)

@@ -20,7 +20,7 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
@@ -55,7 +55,7 @@ def check(program: Program, trace: Trace) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.one_of(joint_programs(), joint_programs(wide=True)))
+@given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_every_cycle_of_tasks_that_are_paused_or_share_cores_is_on_one_segment(program: Program) -> None:
     try:
         trace = engines.run(program)
@@ -229,6 +229,6 @@ def test_nothing_ran() -> None:
 def test_a_task_may_have_more_phases_over_several_cores_than_on_one() -> None:
     phase = Phase(Body((Operation(0, count=3),)), 2)
     other = Phase(Body((Operation(0, member=1, count=2),)), 2)
-    task = Task("t", ((0, (phase,)),), (), (0, 1), wide=(Wide(2, (phase, other)),))
+    task = Task("t", ((0, (phase,)),), (), (0, 1), moldable=(Moldable(2, (phase, other)),))
     program = Program((Core(0, (Unit("array", "coarse"),)),) * 2, (task,))
     check(program, engines.run(program))

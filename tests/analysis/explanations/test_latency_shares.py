@@ -40,7 +40,7 @@ def check(program: Program, trace: Trace) -> None:
             cycles = trace.issue("count")[mine] * trace.issue("cycles")[mine]
             np.add.at(issued, trace.issue("task")[mine], cycles)
     alone = np.ones(len(program.tasks), dtype=bool)
-    alone[trace.seat("task")] = False
+    alone[trace.thread_slot("task")] = False
     assert np.array_equal(named["work"][alone], issued[alone])
     assert (named["work"] <= issued).all()
 
@@ -76,7 +76,7 @@ def by_cycle(program: Program, trace: Trace, task: int) -> dict[str, int]:
 
 @settings(max_examples=EXAMPLES)
 @given(joint_programs())
-def test_tasks_that_pause_share_cores_and_wait_for_contents_add_up(program: Program) -> None:
+def test_tasks_that_pause_share_cores_and_wait_for_weight_sets_add_up(program: Program) -> None:
     check(program, ran(program))
 
 

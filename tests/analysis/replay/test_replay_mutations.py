@@ -19,7 +19,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.trace import PAUSES, SEATS, TASKS, Trace
+from lstmsim.program.trace import PAUSES, TASKS, THREAD_SLOTS, Trace
 from tests.replays import assert_golden, changed, column, crowds, fixed, legal, moved, run, waited, without
 from tests.splits import splits
 
@@ -129,10 +129,10 @@ def test_an_exchange_twice_and_members_elsewhere_are_found() -> None:
         return issues
 
     assert_found(case, changed(trace, elsewhere), "what is not its own")
-    seats = trace.seats.copy()
-    seats[0, SEATS.place("core")] = 0
-    assert_found(case, replace(trace, seats=seats), "member 1 of job a is on core 0, not on 1")
-    assert_found(case, replace(trace, seats=seats[:0]), "has no thread for its member 1")
+    thread_slots = trace.thread_slots.copy()
+    thread_slots[0, THREAD_SLOTS.place("core")] = 0
+    assert_found(case, replace(trace, thread_slots=thread_slots), "member 1 of job a is on core 0, not on 1")
+    assert_found(case, replace(trace, thread_slots=thread_slots[:0]), "has no thread for its member 1")
 
 
 def a_stream(**memory: float) -> Case:

@@ -236,5 +236,5 @@ def test_peepholes_of_the_wrong_length(tmp_path: Path) -> None:
     assert "contradict hidden_size 4: P is [1, 13], expected [1, 12]" in refusal(save(graph, tmp_path / "a.onnx"))
 
 
-def test_gates_are_counted_as_the_cells_have_them() -> None:
+def test_barriers_are_counted_as_the_cells_have_them() -> None:
     assert {kind: len(order) for kind, order in {"LSTM": "iofc", "GRU": "zrh", "RNN": "a"}.items()} == GATES

@@ -44,7 +44,7 @@ def test_a_job_alone(engine: str, case: tuple[MulticoreCpu, Job]) -> None:
         assert [step.counts.tolist() for step in ours.steps] == counts
     first, *others = place_of(machine, 0, job.threads)
     phases = ((0, job_phases(machine, shape, 0)),)
-    task = Task("job", phases, (), (first,), job.arrival, job.frame_interval, partners=(tuple(others),))
+    task = Task("job", phases, (), (first,), job.arrival, job.frame_interval, gang=(tuple(others),))
     program = Program(cores_of(machine), (task,))
     trace = engines.run(program, engine)
     assert trace.makespan_cycles == expected.finish

@@ -183,7 +183,7 @@ def test_cycles_for_lines_of_memory_are_memory() -> None:
 
 def _until(phases: tuple[Phase, ...], threads: int) -> dict[str, list[int]]:
     own, *others = place_of(TOY, 0, threads)
-    trace = engines.run(Program(cores_of(TOY), (Task("t", ((0, phases),), (), (own,), partners=(tuple(others),)),)))
+    trace = engines.run(Program(cores_of(TOY), (Task("t", ((0, phases),), (), (own,), gang=(tuple(others),)),)))
     steps = (trace.issue("core") < len(TOY.cores)) & (trace.issue("unit") == 0)
     return {name: trace.issue(name)[steps].tolist() for name in ("barrier_until", "memory_until")}
 
@@ -223,7 +223,7 @@ def test_jobs_that_meet_in_the_memories(engine: str) -> None:
             arrival, interval = draw.choice([0, 5]), draw.choice([0, 300])
             own, *others = place_of(machine, first, threads)
             phases = phases_of(machine, blocks, first)
-            tasks.append(Task("job", ((0, phases),), (), (own,), arrival, interval, partners=(tuple(others),)))
+            tasks.append(Task("job", ((0, phases),), (), (own,), arrival, interval, gang=(tuple(others),)))
             runs.append(Run(machine, first, blocks, arrival, interval))
         program = Program(cores_of(machine), tuple(tasks))
         validate(program)

@@ -39,7 +39,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_gates_count_the_rows_of_all_products_of_a_step(cell: str) -> None:
+def test_barriers_count_the_rows_of_all_products_of_a_step(cell: str) -> None:
     made = recurrent_layer(RecurrentSizes(7, 5, 1, 1, cell), None, 0, lstmsim.load_chip("edge"))
     sums = sum(each.elements for each in made.run.arrays if each.name in ("gates", "new"))
     assert sums == GATES[cell] * 7
@@ -118,7 +118,7 @@ def test_a_persistent_kernel_saves_launches_and_pays_grid_barriers() -> None:
     assert kernels > 2 * steps * 5000
     assert 5000 + 2 * steps * 50 < persistent.report.makespan_cycles < 2 * 5000 + 2 * steps * 2000
     # a gate for the job's start, one for the kernel, one for each grid barrier
-    assert len(persistent.program.gates) == 2 + 2 * steps
+    assert len(persistent.program.barriers) == 2 + 2 * steps
 
 
 def test_a_persistent_kernel_that_does_not_fit_is_refused_with_what_runs_instead() -> None:

@@ -53,14 +53,14 @@ const Place* Machine::best_place(Group& group, const flat::Profile& profile) {
         const Place& place = group.places[index];
         bool able = true, lacks = false;
         i64 occupied = 0;
-        for (i64 seat = 0; able && seat < place.cores.size(); ++seat) {
-            const Core& core = cores[place.cores[seat]];
-            if (core.occupied + place.threads[seat] > core.contexts || core.closed_in == pass) {
+        for (i64 thread_slot = 0; able && thread_slot < place.cores.size(); ++thread_slot) {
+            const Core& core = cores[place.cores[thread_slot]];
+            if (core.occupied + place.threads[thread_slot] > core.contexts || core.closed_in == pass) {
                 able = false;
                 if (group.full == index) group.full += 1;
-            } else if (profile.content != NONE) {
-                able = has_room(core, profile.content);
-                lacks = lacks || (profile.affine && !holds(core, profile.content));
+            } else if (profile.weight_set != NONE) {
+                able = has_room(core, profile.weight_set);
+                lacks = lacks || (profile.affine && !holds(core, profile.weight_set));
             }
             if (!core.shared) occupied += core.occupied;
         }
@@ -91,14 +91,14 @@ void Machine::start(Group& group, const Place& place, const Waiting& task, i64 n
     const flat::Profile& profile = profile_of(task.job);
     if (profile.patience != NONE) leaving.erase({task.came + profile.patience + 1, task.job});
     rows[task.job].admitted = now;
-    if (profile.wides > 0) {
-        const Array<i64> seats = spread(group, profile);
-        if (seats.size() > 1) {
-            seat(seats, task, now, {});
+    if (profile.moldables > 0) {
+        const Array<i64> thread_slots = spread(group, profile);
+        if (thread_slots.size() > 1) {
+            take_threads(thread_slots, task, now, {});
             return;
         }
     }
-    seat(place.cores, task, now, {});
+    take_threads(place.cores, task, now, {});
 }
 
 /// A paused task has a thread again.
@@ -106,22 +106,22 @@ void Machine::go_on(const Place& place, const Waiting& task, i64 now) {
     const Paused& before = paused[task.job];
     rows[task.job].pauses += 1;
     tables[PAUSES].add({jobs[task.job].number, before.core, before.context, before.since, now});
-    seat(place.cores, task, now, before.boundary);
+    take_threads(place.cores, task, now, before.boundary);
 }
 
 /// The cores that a task takes at once; empty if it takes one place, as other tasks do.
 Array<i64> Machine::spread(const Group& group, const flat::Profile& profile) const {
-    Array<i64> seats;
-    if (others_wait(group)) return seats;
+    Array<i64> thread_slots;
+    if (others_wait(group)) return thread_slots;
     i64 free = 0, members = 0;
     for (const i64 core : group.order) free += cores[core].occupied < cores[core].contexts;
-    for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
-        if (wide.members <= free) members = std::max(members, wide.members);
+    for (const flat::Variant& moldable : program.variants.part(profile.first_moldable, profile.moldables)) {
+        if (moldable.members <= free) members = std::max(members, moldable.members);
     }
     for (const i64 core : group.order) {
-        if (seats.size() < members && cores[core].occupied < cores[core].contexts) seats.push(core);
+        if (thread_slots.size() < members && cores[core].occupied < cores[core].contexts) thread_slots.push(core);
     }
-    return seats;
+    return thread_slots;
 }
 
 /// Whether a task waits that could use one of the cores of a group.

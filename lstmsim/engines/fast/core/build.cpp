@@ -57,7 +57,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
         sort_streams(Operations(program, body), streams[streams.size() - 1]);
     }
     at_hand.fill(program.bodies.size(), nullptr);
-    build_gates();
+    build_barriers();
     build_jobs();
     build_variants();
 }
@@ -93,8 +93,8 @@ void Machine::build_cores() {
     }
     events = Soonest(cores.size());
     dues = Soonest(cores.size());
-    if (!program.contents.size()) return;
-    for (Core& core : cores) core.held.fill(program.contents.size(), {});
+    if (!program.weight_sets.size()) return;
+    for (Core& core : cores) core.held.fill(program.weight_sets.size(), {});
     hold_at_start();
 }
 
@@ -131,13 +131,13 @@ void Machine::build_threads(Core& core) {
     }
 }
 
-/// Put the contents in place that lie in memories at the start, the least recently used first.
+/// Put the weight sets in place that lie in memories at the start, the least recently used first.
 void Machine::hold_at_start() {
     for (Core& core : cores) {
         const flat::Core& row = program.cores[core.number];
         for (const flat::Held& each : program.held.part(row.first_held, row.held)) {
-            Held& held = core.held[each.content];
-            if (!held.stamp) core.lying += program.contents[each.content].size;
+            Held& held = core.held[each.weight_set];
+            if (!held.stamp) core.lying += program.weight_sets[each.weight_set].size;
             held.stamp = ++stamps;
         }
     }
@@ -149,7 +149,7 @@ void Machine::build_groups() {
         Array<Array<i64>> places;
         for (const flat::Place& place : program.places.part(row.first_place, row.places)) {
             Array<i64> own;
-            for (const flat::Seat& seat : program.seats.part(place.first_seat, place.seats)) own.push(seat.core);
+            for (const flat::ThreadSlot& thread_slot : program.thread_slots.part(place.first_thread_slot, place.thread_slots)) own.push(thread_slot.core);
             places.push(std::move(own));
         }
         groups.push(group_of(places));
@@ -191,18 +191,18 @@ Group Machine::group_of(const Array<Array<i64>>& places) const {
     return group;
 }
 
-/// All gates, closed.
-void Machine::build_gates() {
-    if (fed && program.gates.size()) throw Refusal("requests cannot come to a program that has gates");
-    for (const flat::Gate& each : program.gates) {
-        gates.push({});
-        gates[gates.size() - 1].left = each.arrivals;
+/// All barriers, closed.
+void Machine::build_barriers() {
+    if (fed && program.barriers.size()) throw Refusal("requests cannot come to a program that has barriers");
+    for (const flat::Barrier& each : program.barriers) {
+        barriers.push({});
+        barriers[barriers.size() - 1].left = each.arrivals;
     }
 }
 
 /// The tasks that come, unless they come by `feed`.
 void Machine::build_jobs() {
-    bool after = gates.size() > 0;
+    bool after = barriers.size() > 0;
     if (fed) {
         linked = preempting || has_joint_tasks();
         return;
@@ -232,7 +232,7 @@ void Machine::build_jobs() {
 /// Whether tasks take several cores at once, or need room in memories.
 bool Machine::has_joint_tasks() const {
     for (const flat::Profile& profile : program.profiles) {
-        if (profile.content != NONE || profile.wides) return true;
+        if (profile.weight_set != NONE || profile.moldables) return true;
     }
     for (const Group& group : groups) {
         for (const Place& place : group.places) {

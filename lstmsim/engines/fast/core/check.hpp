@@ -14,8 +14,8 @@ constexpr i64 MOST_CYCLES = i64{1} << 50;
 constexpr i64 MOST_KEY = i64{1} << 61;
 /// Most threads times units of all cores, each with a cursor: some hundred MB.
 constexpr i64 MOST_CURSORS = i64{1} << 20;
-/// Most cores times contents, and most seats of the places of all groups.
-constexpr i64 MOST_HELD = i64{1} << 23, MOST_SEATS = i64{1} << 21;
+/// Most cores times weight sets, and most thread slots of the places of all groups.
+constexpr i64 MOST_HELD = i64{1} << 23, MOST_THREAD_SLOTS = i64{1} << 21;
 /// Most streams (members times units), and most operations, of all bodies.
 constexpr i64 MOST_STREAMS = i64{1} << 23, MOST_OPERATIONS = i64{1} << 25;
 /// How many rows are looked at, at most, where many rows name the same ones: about a second.
@@ -80,7 +80,7 @@ constexpr i64 MOST_WORDS = i64{1} << 29;
 /// What is known of a packed body.
 struct PackedShape {
     Array<i64> units;                    // for each member, how many units its operations need
-    i64 last_gate = NONE;  // the highest of its gates
+    i64 last_barrier = NONE;  // the highest of its barriers
     bool quiet = false;    // whether an operation has no issue
 };
 
@@ -90,7 +90,7 @@ struct Shape {
     i64 last_empty = NONE;   // the last phase without operations
 };
 
-/// The machine: head, cores, units, contents, places (check_machine.cpp).
+/// The machine: head, cores, units, weight sets, places (check_machine.cpp).
 void check_machine(const Program& program);
 /// A packed body (check_packed.cpp).
 PackedShape check_packed(const Program& program, const Row& row, const Body& body);

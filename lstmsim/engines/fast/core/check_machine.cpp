@@ -30,10 +30,10 @@ void check_held(const Program& p, const Row& row, const Core& core) {
     std::set<i64> known;
     for (i64 i = core.first_held; i < core.first_held + core.held; ++i) {
         const Row own{"held", i};
-        const i64 content = p.held[i].content;
-        own.row_of("content", content, p.contents.size());
-        if (!known.insert(content).second) own.refuse("content", content, "but the core holds it already");
-        sum += p.contents[content].size;
+        const i64 weight_set = p.held[i].weight_set;
+        own.row_of("weight_set", weight_set, p.weight_sets.size());
+        if (!known.insert(weight_set).second) own.refuse("weight_set", weight_set, "but the core holds it already");
+        sum += p.weight_sets[weight_set].size;
         if (sum <= (core.capacity == NONE ? LATEST : core.capacity)) continue;
         row.refuse("capacity", core.capacity, "but what it holds has a size of " + std::to_string(sum));
     }
@@ -41,10 +41,10 @@ void check_held(const Program& p, const Row& row, const Core& core) {
 
 void check_cores(const Program& p) {
     std::set<i64> keys;
-    for (i64 i = 0; i < p.contents.size(); ++i) {
-        const Row row{"contents", i};
-        row.between("size", p.contents[i].size, 0, MOST_CYCLES);
-        if (p.contents[i].key != OWN_ROOM && !keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "and an earlier row has it too");
+    for (i64 i = 0; i < p.weight_sets.size(); ++i) {
+        const Row row{"weight_sets", i};
+        row.between("size", p.weight_sets[i].size, 0, MOST_CYCLES);
+        if (p.weight_sets[i].key != OWN_ROOM && !keys.insert(p.weight_sets[i].key).second) row.refuse("key", p.weight_sets[i].key, "and an earlier row has it too");
     }
     for (i64 i = 0; i < p.units.size(); ++i) {
         const Row row{"units", i};
@@ -52,8 +52,8 @@ void check_cores(const Program& p) {
         row.between("switch_cycles", p.units[i].switch_cycles, 0, MOST_CYCLES);
         row.between("ways", p.units[i].ways, 1, MOST_CURSORS);
     }
-    Sum cursors("threads times units", MOST_CURSORS), places("places for contents", MOST_HELD);
-    Sum held("contents that cores hold at the start", MOST_HELD);
+    Sum cursors("threads times units", MOST_CURSORS), places("places for weight sets", MOST_HELD);
+    Sum held("weight sets that cores hold at the start", MOST_HELD);
     for (i64 i = 0; i < p.cores.size(); ++i) {
         const Row row{"cores", i};
         const Core& core = p.cores[i];
@@ -69,7 +69,7 @@ void check_cores(const Program& p) {
         row.flag("shared", core.shared);
         row.flag("mirrors", core.mirrors);
         if (core.mirrors && !core.shared) row.refuse("mirrors", 1, "but the core is not shared");
-        places.add(row, "kind", core.kind, p.contents.size());
+        places.add(row, "kind", core.kind, p.weight_sets.size());
         row.rows_of("first_held", core.first_held, core.held, p.held.size());
         held.add(row, "held", core.held, core.held);
         check_held(p, row, core);
@@ -77,20 +77,20 @@ void check_cores(const Program& p) {
 }
 
 void check_places(const Program& p) {
-    Sum seats("seats of places", MOST_SEATS);
+    Sum thread_slots("thread slots of places", MOST_THREAD_SLOTS);
     Array<i64> threads(p.cores.size(), 0);
     i64 all = 0;
     for (const Core& core : p.cores) all += core.shared ? 0 : core.contexts;
     for (i64 i = 0; i < p.places.size(); ++i) {
         const Row row{"places", i};
         const Place& place = p.places[i];
-        row.rows_of("first_seat", place.first_seat, place.seats, p.seats.size());
-        row.between("seats", place.seats, 1, p.seats.size());
-        seats.add(row, "seats", place.seats, place.seats);
+        row.rows_of("first_thread_slot", place.first_thread_slot, place.thread_slots, p.thread_slots.size());
+        row.between("thread_slots", place.thread_slots, 1, p.thread_slots.size());
+        thread_slots.add(row, "thread_slots", place.thread_slots, place.thread_slots);
         i64 own_threads = 0;
-        for (i64 seat = place.first_seat; seat < place.first_seat + place.seats; ++seat) {
-            const Row own{"seats", seat};
-            const i64 core = p.seats[seat].core;
+        for (i64 thread_slot = place.first_thread_slot; thread_slot < place.first_thread_slot + place.thread_slots; ++thread_slot) {
+            const Row own{"thread_slots", thread_slot};
+            const i64 core = p.thread_slots[thread_slot].core;
             own.row_of("core", core, p.cores.size());
             if (++threads[core] > p.cores[core].contexts) {
                 own.refuse("core", core, "of which place " + std::to_string(i) + " needs more threads than it has");
@@ -100,19 +100,19 @@ void check_places(const Program& p) {
             if (p.cores[core].contexts != all) own.refuse("core", core, "which mirrors another number of threads");
             if (threads[core] > own_threads) own.refuse("core", core, "which mirrors a thread that is not before it");
         }
-        for (const Seat& seat : p.seats.part(place.first_seat, place.seats)) threads[seat.core] = 0;
+        for (const ThreadSlot& thread_slot : p.thread_slots.part(place.first_thread_slot, place.thread_slots)) threads[thread_slot.core] = 0;
     }
 }
 
 void check_groups(const Program& p) {
-    Sum seats("seats of groups", MOST_SEATS);
+    Sum thread_slots("thread slots of groups", MOST_THREAD_SLOTS);
     for (i64 i = 0; i < p.groups.size(); ++i) {
         const Row row{"groups", i};
         const Group& group = p.groups[i];
         row.rows_of("first_place", group.first_place, group.places, p.places.size());
         row.between("places", group.places, 1, p.places.size());
         for (const Place& place : p.places.part(group.first_place, group.places)) {
-            seats.add(row, "places", group.places, place.seats);
+            thread_slots.add(row, "places", group.places, place.thread_slots);
         }
     }
 }

@@ -48,8 +48,8 @@ void check_need(const Program& p, const Row& row, const Word& word, i64 index, P
     const i64 operation = operation_of_need(word);
     if (need.phase != NONE) row.refuse("word", word.word, "of a need with a phase");
     if (need.lag != 0) row.refuse("word", word.word, "of a need with a lag");
-    if (need.gate) {
-        shape.last_gate = std::max(shape.last_gate, operation);
+    if (need.barrier) {
+        shape.last_barrier = std::max(shape.last_barrier, operation);
     } else if (operation < 0 || operation >= index) {
         row.refuse("word", word.word, "of a need of operation " + std::to_string(operation) + ", which is not before " +
                                           std::to_string(index));
@@ -74,15 +74,15 @@ PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
         check_prototype({"operations", row_of_operation(word)}, each);
         while (shape.units.size() <= each.member) shape.units.push(0);
         shape.units[each.member] = std::max(shape.units[each.member], each.unit + 1);
-        if (each.arrives != NONE) shape.last_gate = std::max(shape.last_gate, each.arrives);
+        if (each.arrives != NONE) shape.last_barrier = std::max(shape.last_barrier, each.arrives);
         quiet.look(own, each, index, word, shape);
         const i64 last = place + needs_of_operation(word);
         if (last > body.first_word + body.words) own.refuse("word", word.word, "and its needs go beyond the body");
         for (; place < last; ++place) {
             const Row row_of_word{"words", place};
             check_need(p, row_of_word, p.words[place], index, shape);
-            const bool gate = p.needs[row_of_need(p.words[place])].gate;
-            if (gate ? each.count == 0 : quiet.has(operation_of_need(p.words[place]))) {
+            const bool barrier = p.needs[row_of_need(p.words[place])].barrier;
+            if (barrier ? each.count == 0 : quiet.has(operation_of_need(p.words[place]))) {
                 row_of_word.refuse("word", p.words[place].word, "of a need of, or for, an operation of no issue");
             }
         }

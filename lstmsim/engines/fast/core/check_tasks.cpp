@@ -14,9 +14,9 @@ class TaskChecker {
     void all() {
         for (i64 i = 0; i < p.profiles.size(); ++i) profile({"profiles", i}, p.profiles[i]);
         for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
-        for (i64 i = 0; i < p.gates.size(); ++i) Row{"gates", i}.between("arrivals", p.gates[i].arrivals, 1, MOST_CYCLES);
-        if (preempting_ && (p.gates.size() || p.words.size())) {
-            throw Refusal("where tasks preempt others, there are no gates and no packed bodies");
+        for (i64 i = 0; i < p.barriers.size(); ++i) Row{"barriers", i}.between("arrivals", p.barriers[i].arrivals, 1, MOST_CYCLES);
+        if (preempting_ && (p.barriers.size() || p.words.size())) {
+            throw Refusal("where tasks preempt others, there are no barriers and no packed bodies");
         }
         if (preempting_) echoes();
     }
@@ -24,40 +24,40 @@ class TaskChecker {
   private:
     void profile(const Row& row, const Profile& each) {
         row.row_of("group", each.group, p.groups.size());
-        row.row_or_none("content", each.content, p.contents.size());
+        row.row_or_none("weight_set", each.weight_set, p.weight_sets.size());
         row.flag("affine", each.affine);
         row.flag("preempts", each.preempts);
         row.between("queue_limit", each.queue_limit, NONE, LATEST);
         row.between("patience", each.patience, NONE, LATEST);
-        const bool loads = each.content != NONE && p.contents[each.content].key != OWN_ROOM;
+        const bool loads = each.weight_set != NONE && p.weight_sets[each.weight_set].key != OWN_ROOM;
         row.between("loading", each.loading, 0, loads ? p.phases.size() : 0);
-        if (each.affine && !loads && each.content != NONE) row.refuse("affine", 1, "but its content is room of its own");
+        if (each.affine && !loads && each.weight_set != NONE) row.refuse("affine", 1, "but its weight set is room of its own");
         row.rows_of("first_variant", each.first_variant, each.variants, p.variants.size());
-        row.rows_of("first_wide", each.first_wide, each.wides, p.variants.size());
-        if (each.preempts && each.content != NONE) row.refuse("preempts", 1, "but it has a content");
+        row.rows_of("first_moldable", each.first_moldable, each.moldables, p.variants.size());
+        if (each.preempts && each.weight_set != NONE) row.refuse("preempts", 1, "but it has a weight set");
         std::set<i64> kinds;
         for (const Variant& variant : p.variants.part(each.first_variant, each.variants)) {
             looks_.add(row, "variants", each.variants, 1);
             if (kinds.insert(variant.kind).second) continue;
             row.refuse("variants", each.variants, "but two of them are for kind " + std::to_string(variant.kind));
         }
-        if (each.wides > 0 && each.content != NONE) row.refuse("wides", each.wides, "but it has a content");
-        if (each.wides > 0 && each.preempts) row.refuse("wides", each.wides, "but it preempts");
+        if (each.moldables > 0 && each.weight_set != NONE) row.refuse("moldables", each.moldables, "but it has a weight set");
+        if (each.moldables > 0 && each.preempts) row.refuse("moldables", each.moldables, "but it preempts");
         preempting_ = preempting_ || each.preempts;
         const Group& group = p.groups[each.group];
         for (const Place& one : p.places.part(group.first_place, group.places)) {
-            if (one.seats > 1 && each.wides > 0) row.refuse("wides", each.wides, "but it has partners");
-            if (one.seats > 1 && each.preempts) row.refuse("preempts", 1, "but it has partners");
+            if (one.thread_slots > 1 && each.moldables > 0) row.refuse("moldables", each.moldables, "but it has a gang");
+            if (one.thread_slots > 1 && each.preempts) row.refuse("preempts", 1, "but it has a gang");
             place(row, each, one);
         }
-        if (each.wides > 0) wides(row, each, group);
+        if (each.moldables > 0) moldables(row, each, group);
     }
 
     /// A place needs a variant for its kind of core, and must have the members and units that its operations are on.
     void place(const Row& row, const Profile& each, const Place& place) {
-        const auto seats = p.seats.part(place.first_seat, place.seats);
-        const i64 kind = p.cores[seats[0].core].kind;
-        looks_.add(row, "group", each.group, seats.size());
+        const auto thread_slots = p.thread_slots.part(place.first_thread_slot, place.thread_slots);
+        const i64 kind = p.cores[thread_slots[0].core].kind;
+        looks_.add(row, "group", each.group, thread_slots.size());
         for (i64 i = each.first_variant; i < each.first_variant + each.variants; ++i) {
             looks_.add(row, "variants", each.variants, 1);
             if (p.variants[i].kind != kind) continue;
@@ -65,17 +65,17 @@ class TaskChecker {
             const Shape& shape = *shapes_[i];
             row.between("loading", each.loading, 0, p.variants[i].phases - 1);
             phases(own, i, each.loading);
-            members(own, shape, seats.size());
+            members(own, shape, thread_slots.size());
             for (i64 member = 0; member < shape.units.size(); ++member) {
-                units(own, shape, member, p.cores[seats[member].core].units);
+                units(own, shape, member, p.cores[thread_slots[member].core].units);
             }
-            if (each.content != NONE) room(row, each, seats);
+            if (each.weight_set != NONE) room(row, each, thread_slots);
             return;
         }
         row.refuse("variants", each.variants, "but none of them is for a core of kind " + std::to_string(kind));
     }
 
-    /// Beside phases that load a content, each has something to do.
+    /// Beside phases that load a weight set, each has something to do.
     void phases(const Row& row, i64 variant, i64 loading) const {
         const i64 empty = shapes_[variant]->last_empty;
         // a task may have no operation at all
@@ -83,10 +83,10 @@ class TaskChecker {
         row.refuse("phases", p.variants[variant].phases, "but phase " + std::to_string(empty) + " has no operation");
     }
 
-    void members(const Row& row, const Shape& shape, i64 seats) const {
-        if (shape.units.size() <= seats) return;
+    void members(const Row& row, const Shape& shape, i64 thread_slots) const {
+        if (shape.units.size() <= thread_slots) return;
         row.refuse("phases", p.variants[row.number].phases, "and their operations are on " +
-                   std::to_string(shape.units.size()) + " members, but a place has " + std::to_string(seats));
+                   std::to_string(shape.units.size()) + " members, but a place has " + std::to_string(thread_slots));
     }
 
     void units(const Row& row, const Shape& shape, i64 member, i64 units) const {
@@ -95,34 +95,34 @@ class TaskChecker {
                    " need " + std::to_string(shape.units[member]) + " units, but a core has " + std::to_string(units));
     }
 
-    void room(const Row& row, const Profile& each, const Slice<const Seat>& seats) const {
-        const i64 size = p.contents[each.content].size;
-        for (const Seat& seat : seats) {
-            const i64 capacity = p.cores[seat.core].capacity;
+    void room(const Row& row, const Profile& each, const Slice<const ThreadSlot>& thread_slots) const {
+        const i64 size = p.weight_sets[each.weight_set].size;
+        for (const ThreadSlot& thread_slot : thread_slots) {
+            const i64 capacity = p.cores[thread_slot.core].capacity;
             if (capacity == NONE || size <= capacity) continue;
-            row.refuse("content", each.content, "of size " + std::to_string(size) + ", more than core " +
-                       std::to_string(seat.core) + " holds");
+            row.refuse("weight_set", each.weight_set, "of size " + std::to_string(size) + ", more than core " +
+                       std::to_string(thread_slot.core) + " holds");
         }
     }
 
     /// A task that may take several cores at once: these are different ones, and each may be any of its members.
-    void wides(const Row& row, const Profile& each, const Group& group) {
+    void moldables(const Row& row, const Profile& each, const Group& group) {
         std::set<i64> cores;
         i64 least = MOST_CURSORS;
         if (group.places > MOST_SPREAD) {
-            row.refuse("wides", each.wides, "but it has " + std::to_string(group.places) + " cores, not at most " +
+            row.refuse("moldables", each.moldables, "but it has " + std::to_string(group.places) + " cores, not at most " +
                        std::to_string(MOST_SPREAD));
         }
         for (const Place& place : p.places.part(group.first_place, group.places)) {
-            const i64 core = p.seats[place.first_seat].core;
-            if (!cores.insert(core).second) row.refuse("wides", each.wides, "but one of its cores comes twice");
+            const i64 core = p.thread_slots[place.first_thread_slot].core;
+            if (!cores.insert(core).second) row.refuse("moldables", each.moldables, "but one of its cores comes twice");
             least = std::min(least, p.cores[core].units);
         }
-        for (i64 i = each.first_wide; i < each.first_wide + each.wides; ++i) {
+        for (i64 i = each.first_moldable; i < each.first_moldable + each.moldables; ++i) {
             const Row own{"variants", i};
             const Shape& shape = *shapes_[i];
-            looks_.add(row, "wides", each.wides, 1 + shape.units.size());
-            own.between("members", p.variants[i].members, i > each.first_wide ? p.variants[i - 1].members + 1 : 2,
+            looks_.add(row, "moldables", each.moldables, 1 + shape.units.size());
+            own.between("members", p.variants[i].members, i > each.first_moldable ? p.variants[i - 1].members + 1 : 2,
                         group.places);
             phases(own, i, 0);
             members(own, shape, p.variants[i].members);
@@ -137,9 +137,9 @@ class TaskChecker {
         row.between("key", each.key, -MOST_KEY, MOST_KEY);
         row.flag("key_from_arrival", each.key_from_arrival);
         row.row_or_none("after", each.after, row.number);
-        for (const auto& [column, gate] : {std::pair<const char*, i64>{"behind", each.behind}, {"starts", each.starts},
+        for (const auto& [column, barrier] : {std::pair<const char*, i64>{"behind", each.behind}, {"starts", each.starts},
                                            {"ends", each.ends}, {"until", each.until}}) {
-            row.row_or_none(column, gate, p.gates.size());
+            row.row_or_none(column, barrier, p.barriers.size());
         }
         if (each.after != NONE && each.behind != NONE) row.refuse("behind", each.behind, "but it comes after a task");
     }

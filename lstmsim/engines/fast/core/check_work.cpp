@@ -8,7 +8,7 @@ namespace {
 /// An operation of no issue only waits.
 void check_quiet(const Row& row, const Operation& each) {
     if (each.frame || each.takes != NONE || each.frees != NONE || each.arrives != NONE) {
-        row.refuse("count", 0, "but it waits for a frame, takes or frees a slot, or arrives at a gate");
+        row.refuse("count", 0, "but it waits for a frame, takes or frees a slot, or arrives at a barrier");
     }
 }
 
@@ -36,9 +36,9 @@ void check_rows(const Program& p) {
         row.row_of("cause", p.needs[i].cause, p.causes.size());
         row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
         row.flag("mirrored", p.needs[i].mirrored);
-        row.flag("gate", p.needs[i].gate);
-        if (p.needs[i].gate && (p.needs[i].phase != NONE || p.needs[i].lag || p.needs[i].mirrored)) {
-            row.refuse("gate", 1, "but it has a phase, a lag or is mirrored");
+        row.flag("barrier", p.needs[i].barrier);
+        if (p.needs[i].barrier && (p.needs[i].phase != NONE || p.needs[i].lag || p.needs[i].mirrored)) {
+            row.refuse("barrier", 1, "but it has a phase, a lag or is mirrored");
         }
         row.between("operation", p.needs[i].operation, -MOST_CYCLES, MOST_CYCLES);
     }
@@ -113,18 +113,18 @@ class PhaseChecker {
         if (each.extras > 0) row.between("repeat", each.repeat, 1, p.extras.size() / each.extras);
         row.rows_of("first_extra", each.first_extra, each.extras > 0 ? each.extras * each.repeat : 0, p.extras.size());
         if (body.operations == 0) shape_.last_empty = number;
-        row.between("gates", each.gates, 0, MOST_CYCLES / each.repeat);
-        row.between("first_gate", each.first_gate, 0, p.gates.size());
+        row.between("barriers", each.barriers, 0, MOST_CYCLES / each.repeat);
+        row.between("first_barrier", each.first_barrier, 0, p.barriers.size());
         if (body.first_word != NONE) return packed(row, each);
         looks_.add(row, "body", each.body, body.operations);
         for (i64 i = 0; i < body.operations; ++i) operation(body, number, i);
     }
 
-    /// A gate of a body, in all iterations of a phase.
-    void gate(const Row& row, const char* column, i64 gate, const Phase& each) const {
-        if (gate > p.gates.size()) row.refuse(column, gate, "of " + std::to_string(p.gates.size()) + " gates");
-        const i64 last = each.first_gate + (each.repeat - 1) * each.gates + gate;
-        if (last >= p.gates.size()) row.refuse(column, gate, "in the last iteration gate " + std::to_string(last));
+    /// A barrier of a body, in all iterations of a phase.
+    void barrier(const Row& row, const char* column, i64 barrier, const Phase& each) const {
+        if (barrier > p.barriers.size()) row.refuse(column, barrier, "of " + std::to_string(p.barriers.size()) + " barriers");
+        const i64 last = each.first_barrier + (each.repeat - 1) * each.barriers + barrier;
+        if (last >= p.barriers.size()) row.refuse(column, barrier, "in the last iteration barrier " + std::to_string(last));
     }
 
     /// A phase whose body is packed: its words have been looked at.
@@ -133,9 +133,9 @@ class PhaseChecker {
         if (shape.quiet) quiet(row, each);
         looks_.add(row, "body", each.body, shape.units.size());
         for (i64 member = 0; member < shape.units.size(); ++member) needs_unit(member, shape.units[member]);
-        const i64 last = each.first_gate + (each.repeat - 1) * each.gates;
-        if (shape.last_gate >= p.gates.size() - last) {
-            row.refuse("first_gate", each.first_gate, "and the last gate of its body is " + std::to_string(shape.last_gate));
+        const i64 last = each.first_barrier + (each.repeat - 1) * each.barriers;
+        if (shape.last_barrier >= p.barriers.size() - last) {
+            row.refuse("first_barrier", each.first_barrier, "and the last barrier of its body is " + std::to_string(shape.last_barrier));
         }
     }
 
@@ -155,7 +155,7 @@ class PhaseChecker {
             const Operation& other = p.operations[body.first_operation + i];
             follows = follows || (other.member == each.member && other.unit == each.unit);
         }
-        for (const Need& need : p.needs.part(each.first_need, each.needs)) follows = follows || need.gate;
+        for (const Need& need : p.needs.part(each.first_need, each.needs)) follows = follows || need.barrier;
         if (follows) row.refuse("count", 0, "but others of its stream follow, or it waits for no operation");
     }
 
@@ -168,7 +168,7 @@ class PhaseChecker {
         const Row row{"operations", body.first_operation + index};
         const Operation& each = p.operations[row.number];
         needs_unit(each.member, each.unit + 1);
-        if (each.arrives != NONE) gate(row, "arrives", each.arrives, of(number));
+        if (each.arrives != NONE) barrier(row, "arrives", each.arrives, of(number));
         if (each.count == 0) quiet_operation(body, number, index);
         row.row_or_none("extra", each.extra, of(number).extras);
         row.row_or_none("takes", each.takes, variant_.buffers);
@@ -194,8 +194,8 @@ class PhaseChecker {
     void need(i64 place, i64 index, i64 number) {
         const Row row{"needs", place};
         const Need& each = p.needs[place];
-        if (each.gate) {
-            gate(row, "operation", each.operation, of(number));
+        if (each.barrier) {
+            barrier(row, "operation", each.operation, of(number));
         } else if (each.phase == NONE) {
             row.row_of("operation", each.operation, p.bodies[of(number).body].operations);
             if (each.lag == 0 && each.operation >= index) {

@@ -97,10 +97,10 @@ void Machine::close(Cursor& cursor) {
 i64* Machine::start_of(Thread& lead, const Cursor& cursor, const NeedOf& each) {
     const flat::Need& need = each.row;
     i64 phase = cursor.phase, iteration = cursor.iteration - need.lag;
-    if (need.gate) {
+    if (need.barrier) {
         const flat::Phase& row = *lead.phases[phase].phase;
-        const i64 gate = row.first_gate + cursor.iteration * row.gates + each.operation;
-        return gate < 0 ? nullptr : &gates[gate].opened;
+        const i64 barrier = row.first_barrier + cursor.iteration * row.barriers + each.operation;
+        return barrier < 0 ? nullptr : &barriers[barrier].opened;
     }
     if (need.phase != NONE) {
         phase = need.phase;
@@ -204,11 +204,11 @@ void Machine::set_ready(const Cursor& cursor, i64 cycle) {
     if (core.number != running) events.set(core.number, core.events.cycle());
 }
 
-/// When a task finishes or pauses, or has loaded its content, is known anew.
+/// When a task finishes or pauses, or has loaded its weight set, is known anew.
 void Machine::set_due(Thread& lead) {
     if (lead.open == 0 && lead.finish == NEVER) lead.finish = lead.asked == Asked::PAUSES ? lead.clear_at : lead.done_at;
     Core& core = cores[lead.core];
-    core.dues.set(lead.context, std::min(lead.finish, lead.content_at));
+    core.dues.set(lead.context, std::min(lead.finish, lead.weight_set_at));
     dues.set(core.number, core.dues.cycle());
 }
 

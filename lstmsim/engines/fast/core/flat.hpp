@@ -14,16 +14,16 @@ struct Head { i64 names, busy, switching, drain, idle, input; };
 struct Cause { i64 name; };
 struct Core { i64 kind, contexts, first_unit, units, accounted, capacity, shared, mirrors, first_held, held; };
 struct Unit { i64 policy, switch_cycles, ways; };
-struct Held { i64 content; };
-struct Content { i64 key, size; };
+struct Held { i64 weight_set; };
+struct WeightSet { i64 key, size; };
 struct Group { i64 first_place, places; };
-struct Place { i64 first_seat, seats; };
-struct Seat { i64 core; };
+struct Place { i64 first_thread_slot, thread_slots; };
+struct ThreadSlot { i64 core; };
 struct Profile {
-    i64 group, content, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_wide, wides;
+    i64 group, weight_set, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_moldable, moldables;
 };
 struct Variant { i64 kind, members, first_phase, phases, first_buffer, buffers; };
-struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras, first_gate, gates; };
+struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras, first_barrier, barriers; };
 struct Extra { i64 cycles; };
 struct Buffer { i64 slots, cause; };
 struct Body { i64 first_operation, operations, first_word, words; };
@@ -31,16 +31,16 @@ struct Word { i64 word; };
 struct Operation {
     i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra, arrives;
 };
-struct Need { i64 operation, delay, cause, lag, phase, mirrored, gate; };
+struct Need { i64 operation, delay, cause, lag, phase, mirrored, barrier; };
 struct Task {
     i64 profile, release, frame_interval, key, key_from_arrival, after, behind, starts, ends, until;
 };
-struct Gate { i64 arrivals; };
+struct Barrier { i64 arrivals; };
 
 /// The policies of units, numbered as in lstmsim/program/policy.py.
 enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
 
-/// The key of a content that is room for one task alone, while it runs.
+/// The key of a weight set that is room for one task alone, while it runs.
 constexpr i64 OWN_ROOM = -1;
 
 /// Most causes of waiting, and most names of cycles.
@@ -63,10 +63,10 @@ struct Program {
     Slice<const Core> cores;
     Slice<const Unit> units;
     Slice<const Held> held;
-    Slice<const Content> contents;
+    Slice<const WeightSet> weight_sets;
     Slice<const Group> groups;
     Slice<const Place> places;
-    Slice<const Seat> seats;
+    Slice<const ThreadSlot> thread_slots;
     Slice<const Profile> profiles;
     Slice<const Variant> variants;
     Slice<const Phase> phases;
@@ -77,7 +77,7 @@ struct Program {
     Slice<const Operation> operations;
     Slice<const Need> needs;
     Slice<const Task> tasks;
-    Slice<const Gate> gates;
+    Slice<const Barrier> barriers;
 };
 
 /// Find the tables in a row of numbers; `Refusal` if they are not all there.

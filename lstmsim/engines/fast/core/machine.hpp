@@ -31,7 +31,7 @@ enum Outcome : i64 { DONE, PAUSED, STUCK, HUNGRY };
 constexpr i64 STEPS_OF_AN_EVENT = 256;
 
 /// The tables that a run has for its caller.
-enum Table : i64 { ISSUES, SWITCHES, TASKS, PAUSES, SEATS, HALTS, TOTALS, WAITS, OVER };
+enum Table : i64 { ISSUES, SWITCHES, TASKS, PAUSES, THREAD_SLOTS, HALTS, TOTALS, WAITS, OVER };
 
 /// Columns of a row of ISSUES (lstmsim.program.trace.ISSUES); behind them, until when each cause held it back.
 namespace issue {
@@ -72,7 +72,7 @@ class Machine {
     void build_units(Core& core, const flat::Core& row);
     void build_threads(Core& core);
     void build_groups();
-    void build_gates();
+    void build_barriers();
     void build_jobs();
     void build_variants();
     void build_phases(const flat::Variant& variant);
@@ -138,29 +138,29 @@ class Machine {
     Array<i64> spread(const Group& group, const flat::Profile& profile) const;
     bool others_wait(const Group& group) const;
 
-    // seating.cpp: tasks take threads and leave them
-    void seat(const Array<i64>& seats, const Waiting& task, i64 now, Boundary entry);
+    // placement.cpp: tasks take threads and leave them
+    void take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry);
     i64 mirrored_thread(Core& core, const Array<i64>& own) const;
     Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
     void set_body(PhaseState& state, i64 number);
     void put_away(Thread& lead);
-    void note_seat(const Thread& thread);
-    const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& seats) const;
+    void note_thread_slot(const Thread& thread);
+    const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& thread_slots) const;
     void leave(Core& core, i64 now);
     void finish(Thread& lead, i64 now);
     void free(Thread& lead, i64 now);
 
-    // gates.cpp: who arrives at gates, and what happens when they open
-    void arrive_at(i64 gate, i64 cycle);
+    // barriers.cpp: who arrives at barriers, and what happens when they open
+    void arrive_at(i64 barrier, i64 cycle);
     void open(i64 number);
-    void last_until(Thread& lead, i64 gate);
+    void last_until(Thread& lead, i64 barrier);
 
     // memory.cpp: what lies in the memories of cores
-    bool holds(const Core& core, i64 content) const;
-    bool has_room(const Core& core, i64 content) const;
+    bool holds(const Core& core, i64 weight_set) const;
+    bool has_room(const Core& core, i64 weight_set) const;
     void make_room(Core& core, i64 size);
-    bool fill_memories(const Array<i64>& seats, i64 content, i64 loads);
+    bool fill_memories(const Array<i64>& thread_slots, i64 weight_set, i64 loads);
     void let_go(const Thread& lead);
     void end_loading(Thread& lead);
 
@@ -194,12 +194,12 @@ class Machine {
     Array<TaskRow> rows;                   // of each job
     Array<Paused> paused;                  // of each job, if tasks may pause
     Array<std::pair<i64, i64>> followers;  // (task, one that comes after it), sorted
-    Array<Gate> gates;
-    Array<std::pair<i64, i64>> behind;     // (gate, a task that comes behind it), sorted
-    bool came_behind = false;              // a task comes behind a gate that an issue has opened
+    Array<Barrier> barriers;
+    Array<std::pair<i64, i64>> behind;     // (barrier, a task that comes behind it), sorted
+    bool came_behind = false;              // a task comes behind a barrier that an issue has opened
     i64 looked_at = 0;  // the cycle in which tasks were looked at last
     i64 round = NONE;   // in which round of that cycle tasks are being admitted
-    i64 seatings = 0;                      // how many times tasks took threads
+    i64 placements = 0;                      // how many times tasks took threads
 
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done
@@ -217,7 +217,7 @@ class Machine {
     i64 known = 0;        // jobs of a program, or those that have come by `feed`
     i64 finished = 0;     // how many of them are done, or were turned away
     i64 pass = 0;         // passes of admission so far
-    i64 stamps = 0;       // uses of contents so far
+    i64 stamps = 0;       // uses of weight sets so far
     Array<i64> free_jobs;  // places of jobs for the next requests of a feed
     Array<i64> templates;  // of each job of a feed the task of the program that it is like
 };

@@ -1,19 +1,19 @@
-// What lies in the memories of cores: whether a task finds its content there, or room for it.
+// What lies in the memories of cores: whether a task finds its weight set there, or room for it.
 #include "machine.hpp"
 
 namespace lstmsim {
 
 /// Whether a core has what a task needs, or no memory that matters.
-bool Machine::holds(const Core& core, i64 content) const {
-    return core.capacity == NONE || core.held[content].stamp > 0;
+bool Machine::holds(const Core& core, i64 weight_set) const {
+    return core.capacity == NONE || core.held[weight_set].stamp > 0;
 }
 
-/// Whether a content is there (and not only on its way), or fits beside what running tasks use.
-bool Machine::has_room(const Core& core, i64 content) const {
+/// Whether a weight set is there (and not only on its way), or fits beside what running tasks use.
+bool Machine::has_room(const Core& core, i64 weight_set) const {
     if (core.capacity == NONE) return true;
-    const Held& held = core.held[content];
+    const Held& held = core.held[weight_set];
     if (held.stamp > 0) return !held.on_way;
-    return core.used + program.contents[content].size <= core.capacity;
+    return core.used + program.weight_sets[weight_set].size <= core.capacity;
 }
 
 /// Drop what no running task uses, the least recently used first, until there is room for so much more.
@@ -26,27 +26,27 @@ void Machine::make_room(Core& core, i64 size) {
             if (oldest == NONE || held.stamp < core.held[oldest].stamp) oldest = other;
         }
         core.held[oldest].stamp = 0;
-        core.lying -= program.contents[oldest].size;
+        core.lying -= program.weight_sets[oldest].size;
     }
 }
 
-/// A task with a content begins on some cores. Returns whether all of them hold the content already.
+/// A task with a weight set begins on some cores. Returns whether all of them hold the weight set already.
 ///
-/// loads: how many operations of the task load the content, if one of the cores does not hold it.
-bool Machine::fill_memories(const Array<i64>& seats, i64 content, i64 loads) {
+/// loads: how many operations of the task load the weight set, if one of the cores does not hold it.
+bool Machine::fill_memories(const Array<i64>& thread_slots, i64 weight_set, i64 loads) {
     bool warm = true;
-    for (const i64 core : seats) warm = warm && holds(cores[core], content);
-    const i64 size = program.contents[content].size;
-    for (const i64 number : std::set<i64>(seats.begin(), seats.end())) {
+    for (const i64 core : thread_slots) warm = warm && holds(cores[core], weight_set);
+    const i64 size = program.weight_sets[weight_set].size;
+    for (const i64 number : std::set<i64>(thread_slots.begin(), thread_slots.end())) {
         Core& core = cores[number];
         if (core.capacity == NONE) continue;
-        if (program.contents[content].key == flat::OWN_ROOM) {
+        if (program.weight_sets[weight_set].key == flat::OWN_ROOM) {
             make_room(core, size);
             core.lying += size;
             core.used += size;
             continue;
         }
-        Held& held = core.held[content];
+        Held& held = core.held[weight_set];
         if (held.stamp == 0) {
             make_room(core, size);
             core.lying += size;
@@ -58,31 +58,31 @@ bool Machine::fill_memories(const Array<i64>& seats, i64 content, i64 loads) {
     return warm;
 }
 
-/// A task that needed a content has finished.
+/// A task that needed a weight set has finished.
 void Machine::let_go(const Thread& lead) {
-    const i64 content = lead.profile->content;
+    const i64 weight_set = lead.profile->weight_set;
     std::set<i64> known;
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Core& core = cores[threads[number].core];
         if (core.capacity == NONE || !known.insert(core.number).second) continue;
-        if (program.contents[content].key == flat::OWN_ROOM) {
-            core.lying -= program.contents[content].size;
-            core.used -= program.contents[content].size;
+        if (program.weight_sets[weight_set].key == flat::OWN_ROOM) {
+            core.lying -= program.weight_sets[weight_set].size;
+            core.used -= program.weight_sets[weight_set].size;
             continue;
         }
-        Held& held = core.held[content];
-        if (--held.users == 0) core.used -= program.contents[content].size;
+        Held& held = core.held[weight_set];
+        if (--held.users == 0) core.used -= program.weight_sets[weight_set].size;
         held.stamp = ++stamps;
     }
 }
 
-/// All of a task's content is on its cores now.
+/// All of a task's weight set is on its cores now.
 void Machine::end_loading(Thread& lead) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Core& core = cores[threads[number].core];
-        if (core.capacity != NONE) core.held[lead.profile->content].on_way = false;
+        if (core.capacity != NONE) core.held[lead.profile->weight_set].on_way = false;
     }
-    lead.content_at = NEVER;
+    lead.weight_set_at = NEVER;
     set_due(lead);
 }
 

@@ -22,7 +22,7 @@ Thread* Machine::victim(const Group& group, i64 rank) {
             if (member.job == NONE) continue;
             Thread& lead = threads[member.lead];
             if (lead.asked == Asked::PAUSES) return nullptr;
-            const bool whole = lead.next == NONE && lead.profile->content == NONE && lead.profile->wides == 0;
+            const bool whole = lead.next == NONE && lead.profile->weight_set == NONE && lead.profile->moldables == 0;
             if (!whole || lead.asked != Asked::NO || lead.rank <= rank) continue;
             if (!victim || std::tie(lead.rank, lead.admitted) >= std::tie(victim->rank, victim->admitted)) {
                 victim = &lead;

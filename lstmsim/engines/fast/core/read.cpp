@@ -44,10 +44,10 @@ Program read(const i64* words, i64 count) {
     program.cores = reader.table<Core>("cores");
     program.units = reader.table<Unit>("units");
     program.held = reader.table<Held>("held");
-    program.contents = reader.table<Content>("contents");
+    program.weight_sets = reader.table<WeightSet>("weight_sets");
     program.groups = reader.table<Group>("groups");
     program.places = reader.table<Place>("places");
-    program.seats = reader.table<Seat>("seats");
+    program.thread_slots = reader.table<ThreadSlot>("thread_slots");
     program.profiles = reader.table<Profile>("profiles");
     program.variants = reader.table<Variant>("variants");
     program.phases = reader.table<Phase>("phases");
@@ -58,7 +58,7 @@ Program read(const i64* words, i64 count) {
     program.operations = reader.table<Operation>("operations");
     program.needs = reader.table<Need>("needs");
     program.tasks = reader.table<Task>("tasks");
-    program.gates = reader.table<Gate>("gates");
+    program.barriers = reader.table<Barrier>("barriers");
     return program;
 }
 

@@ -55,7 +55,7 @@ struct Unit {
     Soonest ready;            // for each thread, when its next operation may issue
 };
 
-/// A content (weights) in the memory of a core.
+/// A weight set (weights) in the memory of a core.
 struct Held {
     i64 stamp = 0;  // the last use; 0: it is not there
     i64 users = 0;  // running tasks that need it
@@ -67,16 +67,16 @@ struct Core {
     i64 number = 0, kind = 0, first_thread = 0, contexts = 0, accounted = 0, capacity = NONE;
     bool shared = false, mirrors = false;
     i64 before = 0;          // threads of the cores before it that are not shared
-    i64 seated_in = 0, seated = 0;  // the last task that took a mirrored thread, and how many it took
+    i64 placed_in = 0, placed = 0;  // the last task that took a mirrored thread, and how many it took
     Array<Unit> units;
     i64 kinds = 0;           // how many units it has in the program
     Array<i64> first_place;  // of each of these, the place of its first way
     Soonest events;  // for each unit, when it can do something next
-    Soonest dues;    // for each thread, when its task finishes or pauses, or has loaded its content
+    Soonest dues;    // for each thread, when its task finishes or pauses, or has loaded its weight set
     Soonest vacant;  // for each thread, 0 if it is free
     i64 occupied = 0;
     Array<Held> held;
-    i64 used = 0, lying = 0;  // sizes of the contents that running tasks need, and of all
+    i64 used = 0, lying = 0;  // sizes of the weight sets that running tasks need, and of all
     i64 closed_in = 0;             // the last pass of admission in which a task kept other tasks off
     Array<i64> counted;       // cycles of each name
     i64 worked = 0, issued = 0;
@@ -135,19 +135,19 @@ struct Thread {
     i64 open = 0;                           // streams that are not at their end
     i64 finish = NEVER;                     // when the task finishes or pauses
     i64 done_at = 0, clear_at = 0;          // when its results are there; when all that it brings about has come about
-    i64 loads = 0, loaded = 0;              // operations that have yet to load its content; when the others have
-    i64 content_at = NEVER;                 // when its content is there
+    i64 loads = 0, loaded = 0;              // operations that have yet to load its weight set; when the others have
+    i64 weight_set_at = NEVER;                 // when its weight set is there
 };
 
 /// One task that comes. Requests of a feed have places in turn; `number` counts all that have come.
 struct Job {
     i64 number = 0, profile = 0, release = 0, frame_interval = 0, key = 0;
     bool key_from_arrival = false;
-    i64 starts = NONE, ends = NONE, until = NONE;  // gates
+    i64 starts = NONE, ends = NONE, until = NONE;  // barriers
 };
 
-/// A gate: who is still to arrive, and who waits for it to open.
-struct Gate {
+/// A barrier: who is still to arrive, and who waits for it to open.
+struct Barrier {
     i64 left = 0, latest = 0;  // how many are to arrive; the latest of those that have
     i64 opened = NOT_STARTED;  // when it has opened; or `NOT_STARTED`, or which cursor waits for that
     Array<i64> lasting;        // threads whose tasks last until then

@@ -107,16 +107,16 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     if (preempting) lead.clear_at = std::max(lead.clear_at, start + phase.echoes[index]);
     if (lead.loads > 0 && cursor.phase < lead.profile->loading) {
         lead.loaded = std::max(lead.loaded, done);
-        if (--lead.loads == 0) lead.content_at = lead.loaded;
+        if (--lead.loads == 0) lead.weight_set_at = lead.loaded;
     }
     if (operation.arrives != NONE) {
         const flat::Phase& row = *phase.phase;
-        arrive_at(row.first_gate + cursor.iteration * row.gates + operation.arrives, start + operation.cycles);
+        arrive_at(row.first_barrier + cursor.iteration * row.barriers + operation.arrives, start + operation.cycles);
     }
     if (move_on(cursor)) resolve(cursor);
     wake(waiters);
     if (waiter != NONE && cursors[waiter].operation) resolve(cursors[waiter]);
-    if (lead.open == 0 || lead.content_at < NEVER) set_due(lead);
+    if (lead.open == 0 || lead.weight_set_at < NEVER) set_due(lead);
 }
 
 }  // namespace lstmsim

@@ -13,12 +13,12 @@ from lstmsim.machines.column.phases import share_weights
 from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
 from lstmsim.machines.column.replay.work import Cut, PeArray, Place
-from lstmsim.machines.structural import Seats, seats_of
+from lstmsim.machines.structural import ThreadSlots, thread_slots_of
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.operations import Operation
-from lstmsim.program.program import Content, Program
+from lstmsim.program.program import Program, WeightSet
 from lstmsim.program.trace import ISSUES, Trace
 
 
@@ -53,60 +53,60 @@ class _Held:
 
     core: int  # number of the core
     capacity: int  # weights that the core holds at most
-    sizes: dict[int, int]  # content -> its weights, the least recently used content first
-    users: dict[int, int] = field(default_factory=dict)  # content -> how many running tasks use it
+    sizes: dict[int, int]  # weight set -> its weights, the least recently used weight set first
+    users: dict[int, int] = field(default_factory=dict)  # weight set -> how many running tasks use it
 
-    def enter(self, content: Content, who: str) -> bool:
-        """Begin a task that needs the content, and tell whether the content was there already."""
-        number = _key(content)
+    def enter(self, weight_set: WeightSet, who: str) -> bool:
+        """Begin a task that needs the weight set, and tell whether the weight set was there already."""
+        number = _key(weight_set)
         there = number in self.sizes
         for key in [each for each in self.sizes if not self.users.get(each)]:
-            if not there and sum(self.sizes.values()) + content.size > self.capacity:
+            if not there and sum(self.sizes.values()) + weight_set.size > self.capacity:
                 del self.sizes[key]
-        if not there and sum(self.sizes.values()) + content.size > self.capacity:
-            raise ReplayError(f"{who} needs {content.size} weights on core {self.core}, which others fill")
-        self.sizes[number] = self.sizes.pop(number, content.size)
+        if not there and sum(self.sizes.values()) + weight_set.size > self.capacity:
+            raise ReplayError(f"{who} needs {weight_set.size} weights on core {self.core}, which others fill")
+        self.sizes[number] = self.sizes.pop(number, weight_set.size)
         self.users[number] = self.users.get(number, 0) + 1
         return there
 
-    def leave(self, content: Content) -> None:
-        """Finish a task that needed the content."""
-        number = _key(content)
+    def leave(self, weight_set: WeightSet) -> None:
+        """Finish a task that needed the weight set."""
+        number = _key(weight_set)
         self.users[number] -= 1
         self.sizes[number] = self.sizes.pop(number)
 
 
-def _key(content: Content) -> int:
-    assert content.key is not None, "no job of this machine has room of its own"
-    return content.key
+def _key(weight_set: WeightSet) -> int:
+    assert weight_set.key is not None, "no job of this machine has room of its own"
+    return weight_set.key
 
 
-def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
+def warm_tasks(program: Program, trace: Trace, thread_slots: ThreadSlots) -> frozenset[int]:
     """Give the tasks whose weights lie on all of their cores at admission."""
-    sizes = {_key(task.content): task.content.size for task in program.tasks if task.content is not None}
+    sizes = {_key(task.weight_set): task.weight_set.size for task in program.tasks if task.weight_set is not None}
     held = {
         number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
         for number, core in enumerate(program.cores)
         if core.capacity is not None
     }
     warm = set()
-    for event in sorted(_events(program, trace, seats)):
+    for event in sorted(_events(program, trace, thread_slots)):
         task, begins = event[-1], event[1]
-        content, name = program.tasks[task].content, program.tasks[task].name
-        assert content is not None, "only such tasks have events"
-        cores = dict.fromkeys(seats.core(task, member) for member in seats.members[task])
+        weight_set, name = program.tasks[task].weight_set, program.tasks[task].name
+        assert weight_set is not None, "only such tasks have events"
+        cores = dict.fromkeys(thread_slots.core(task, member) for member in thread_slots.members[task])
         memories = [held[core] for core in cores if core in held]
         if not begins:
             for each in memories:
-                each.leave(content)
+                each.leave(weight_set)
             continue
-        there = [each.enter(content, f"job {name}") for each in memories]
+        there = [each.enter(weight_set, f"job {name}") for each in memories]
         if all(there):
             warm.add(task)
     return frozenset(warm)
 
 
-def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
+def check_lasting(scenario: Scenario, program: Program, thread_slots: ThreadSlots) -> None:
     """Check that each core can hold all weights that are used on it and never come from the memory."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
@@ -115,8 +115,8 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
     # models are told apart by identity first: comparing them takes long
     alike: dict[tuple[object, ...], tuple[Job, tuple[int, ...]]] = {}
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
-        if seats.ran(number) and task.content is None:
-            cores = tuple(seats.core(number, member) for member in seats.members[number])
+        if thread_slots.ran(number) and task.weight_set is None:
+            cores = tuple(thread_slots.core(number, member) for member in thread_slots.members[number])
             # a job that finds out as it runs how many cores it takes needs its whole model on each
             for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
                 alike[id(job.model), job.split, own] = job, own
@@ -132,7 +132,7 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
             raise ReplayError(f"jobs use {total} weights on core {number}, which holds {capacity}")
 
 
-def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...]]:
+def _events(program: Program, trace: Trace, thread_slots: ThreadSlots) -> list[tuple[int, ...]]:
     """List (cycle, whether a task begins, order within the cycle ..., task); tasks that finish come first."""
     columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
     events: list[tuple[int, ...]] = []
@@ -140,13 +140,13 @@ def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
         # a task that follows one which was rejected in this cycle comes after all others
         before, came = task.after, trace.task("arrived")
-        follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
+        follows = before is not None and not thread_slots.ran(before) and came[before] == arrived == admitted
         rounds.append(rounds[before] + 1 if before is not None and follows else 0)
-        if task.content is None or core < 0:
+        if task.weight_set is None or core < 0:
             continue
         rank = task.key + (arrived if task.key_from_arrival else 0)
         events.append((admitted, 1, rounds[-1], rank, arrived, number))
-        first = seats.stays[number, 0][-1]
+        first = thread_slots.stays[number, 0][-1]
         events.append((finish, 0, first.core, first.context, 0, number))
     return events
 
@@ -165,9 +165,9 @@ def replay(
     """Compute the results of the jobs in `numbers`; see `lstmsim.analysis.replay.replay`."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
-    seats = seats_of(scenario, program, trace)
-    works = _works(scenario, program, trace, numbers, seats)
-    pauses = {task: seats.pauses(task) for task in works}
+    thread_slots = thread_slots_of(scenario, program, trace)
+    works = _works(scenario, program, trace, numbers, thread_slots)
+    pauses = {task: thread_slots.pauses(task) for task in works}
     ends = trace.task("finish").tolist()
     waiting = {task for task in works if numbers[task].follows is not None}
     units = Units()
@@ -178,13 +178,15 @@ def replay(
             progress(number, len(trace.issues))
         if unit == ARRAY and core < len(chip.cores):
             units.turn(core, context, start, chip.cores[core].switch_cycles)
-        body = program.tasks[task].phases(program.cores[seats.core(task)].kind, len(seats.members[task]))[phase]
+        body = program.tasks[task].phases(program.cores[thread_slots.core(task)].kind, len(thread_slots.members[task]))[
+            phase
+        ]
         operation = body.body.operations[index]
         if unit != operation.unit:
             raise ReplayError(
-                f"job {seats.names[task]}: unit {unit} of core {core} does at {start} what is not its own"
+                f"job {thread_slots.names[task]}: unit {unit} of core {core} does at {start} what is not its own"
             )
-        seats.check(task, operation.member, (core, context), start, start + count * cycles)
+        thread_slots.check(task, operation.member, (core, context), start, start + count * cycles)
         if task not in works:
             units.take(core, unit, start, count * cycles)
             continue
@@ -212,24 +214,24 @@ def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNu
 
 
 def _works(
-    scenario: Scenario, program: Program, trace: Trace, numbers: Mapping[int, JobNumbers], seats: Seats
+    scenario: Scenario, program: Program, trace: Trace, numbers: Mapping[int, JobNumbers], thread_slots: ThreadSlots
 ) -> dict[int, JobWork]:
     """Give the jobs with numbers that were not rejected, before their first tile."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
-    check_lasting(scenario, program, seats)
-    warm = warm_tasks(program, trace, seats)
+    check_lasting(scenario, program, thread_slots)
+    warm = warm_tasks(program, trace, thread_slots)
     works = {}
     for index, each in numbers.items():
-        if not seats.ran(index):
+        if not thread_slots.ran(index):
             continue
-        job, task, first = scenario.jobs[index], program.tasks[index], seats.core(index)
+        job, task, first = scenario.jobs[index], program.tasks[index], thread_slots.core(index)
         # the memory is no member
-        members = sum(seats.core(index, member) < len(chip.cores) for member in seats.members[index])
-        cores = tuple(seats.core(index, member) for member in range(members))
+        members = sum(thread_slots.core(index, member) < len(chip.cores) for member in thread_slots.members[index])
+        cores = tuple(thread_slots.core(index, member) for member in range(members))
         weights = None
-        if task.content is not None:
+        if task.weight_set is not None:
             phases = task.phases(program.cores[first].kind)
             weights = streams_of(job, chip, Cut(job.model, job.split_over(members), cores), phases, index in warm)
         arrived = int(trace.task("arrived")[index])

@@ -435,7 +435,7 @@ class _Piece:
         at = at + self.meet.behind * warps
         met = np.flatnonzero(self.meet.behind_grid)
         if len(met):
-            words[at[met]] = self.writing.need(BARRIER, device.grid, gate=1)[0] + self.meet.ordinal[met - 1]
+            words[at[met]] = self.writing.need(BARRIER, device.grid, barrier=1)[0] + self.meet.ordinal[met - 1]
         at = at + self.meet.behind_grid
         words[spans(at, counts)] = waits
 

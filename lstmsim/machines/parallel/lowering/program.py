@@ -1,6 +1,6 @@
 """From priced kernels to a flat program, and what its run came to.
 
-Blocks are tasks, gates order kernels, equal blocks share bodies.
+Blocks are tasks, barriers order kernels, equal blocks share bodies.
 
 Cores of the program: the SMs, in order; one that stands for all memory partitions and the sync unit; the dispatcher;
 the host. `docs/parallel_device.md`, section 7, says why.
@@ -29,14 +29,14 @@ from lstmsim.program.policy import POLICIES
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import TASKS, Totals
 
-#: What an SM has for the contents of its blocks: so much that a block's share of it says how many there may be.
+#: What an SM has for the weight sets of its blocks: so much that a block's share of it says how many there may be.
 CAPACITY = 1 << 40
 #: Kinds of cores.
 SM, MEMORY, DISPATCHER, HOST = range(4)
 
 
 class Places:
-    """Where tasks may run: tables of groups, places and seats.
+    """Where tasks may run: tables of groups, places and thread slots.
 
     sms: how many SMs there are.
 
@@ -47,7 +47,7 @@ class Places:
 
     def __init__(self, sms: int) -> None:
         self.sms = sms
-        self.tables: dict[str, list[list[int]]] = {name: [] for name in ("groups", "places", "seats")}
+        self.tables: dict[str, list[list[int]]] = {name: [] for name in ("groups", "places", "thread_slots")}
         self._groups: dict[tuple[int, int | None], int] = {}
         self._of_warps: dict[int, int] = {}
 
@@ -66,11 +66,11 @@ class Places:
             self._place([core])
         return self._group((0, core), [len(self.tables["places"]) - 1, 1])
 
-    def seats_of(self, groups: Ints) -> Ints:
-        """How many seats each place of some groups has."""
+    def thread_slots_of(self, groups: Ints) -> Ints:
+        """How many thread slots each place of some groups has."""
         firsts = np.array(self.tables["groups"])[groups, 0]
-        seats: Ints = np.array(self.tables["places"])[firsts, 1]
-        return seats
+        thread_slots: Ints = np.array(self.tables["places"])[firsts, 1]
+        return thread_slots
 
     def _group(self, key: tuple[int, int | None], row: list[int]) -> int:
         if key not in self._groups:
@@ -79,8 +79,8 @@ class Places:
         return self._groups[key]
 
     def _place(self, cores: list[int]) -> None:
-        self.tables["places"].append([len(self.tables["seats"]), len(cores)])
-        self.tables["seats"] += [[core] for core in cores]
+        self.tables["places"].append([len(self.tables["thread_slots"]), len(cores)])
+        self.tables["thread_slots"] += [[core] for core in cores]
 
 
 def machine_tables(device: ParallelDevice) -> tuple[Ints, Ints]:
@@ -154,14 +154,14 @@ def check_kernel(kernel: Priced, device: ParallelDevice, resident: int) -> int:
     top = int(kernel.sm.max(initial=-1))
     if top >= device.sms:
         raise InputError(f"kernel {kernel.shape.name}: a block is pinned to SM {top}; there are {device.sms}")
-    gates = grid_barriers(kernel)
+    barriers = grid_barriers(kernel)
     blocks = len(kernel.sm)
     worst = int(np.bincount(kernel.sm[kernel.sm >= 0], minlength=device.sms).max(initial=0))
-    if kernel.shape.persistent and (blocks > resident * device.sms or (gates and worst > resident)):
+    if kernel.shape.persistent and (blocks > resident * device.sms or (barriers and worst > resident)):
         room = f"{resident} on each of {device.sms} SMs"
         text = f"kernel {kernel.shape.name}: its {blocks} blocks meet at grid barriers and do not fit at once, {room}"
         raise DeadlockError(0, (text,))
-    return gates
+    return barriers
 
 
 #: Rows of instructions that are worked on at once: their tables stay in a cache.
@@ -229,12 +229,12 @@ class _Writer:
         members = 1 + 2 * max([kernel.shape.warps for kernel in kernels], default=1)
         self.writing = Writing(device, Roles(device, members, most), Numbering(), delays)
         self.places = Places(device.sms)
-        self.contents: list[int] = []
+        self.weight_sets: list[int] = []
         self.rows: dict[str, list[Ints]] = {
             name: [] for name in ("bodies", "phases", "profiles", "variants", "tasks", "words")
         }
         self.count = dict.fromkeys(("bodies", "profiles", "words", "tasks"), 0)
-        self.gates: list[int] = []
+        self.barriers: list[int] = []
         self.known: dict[tuple[int, int, int], int] = {}
         self.profiles: dict[tuple[int, int], Ints] = {}
         self.names: list[str] = []
@@ -247,10 +247,10 @@ class _Writer:
         self._add("bodies", table_rows("bodies", 1, first_word=-1))
         nothing = np.zeros(1, dtype=np.int64)
         host = self._profiles(nothing, np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST)
-        # a job with kernels has a gate before each and one after the last
+        # a job with kernels has a barrier before each and one after the last
         counts = np.array([len(job.kernels) + 1 if job.kernels else 0 for job in self.jobs], dtype=np.int64)
-        gates, some = firsts(counts), counts > 0
-        self.gates = [1] * int(gates[-1])
+        barriers, some = firsts(counts), counts > 0
+        self.barriers = [1] * int(barriers[-1])
         self._add(
             "tasks",
             table_rows(
@@ -262,15 +262,15 @@ class _Writer:
                 key_from_arrival=[job.key_from_arrival for job in self.jobs],
                 after=[-1 if job.after is None else job.after for job in self.jobs],
                 behind=-1,
-                starts=np.where(some, gates[:-1], -1),
+                starts=np.where(some, barriers[:-1], -1),
                 ends=-1,
-                until=np.where(some, gates[1:] - 1, -1),
+                until=np.where(some, barriers[1:] - 1, -1),
             ),
         )
         self.names += [job.name for job in self.jobs]
         for number, job in enumerate(self.jobs):
             for place, kernel in enumerate(job.kernels):
-                self._kernel(number, place, kernel, int(gates[number]) + place)
+                self._kernel(number, place, kernel, int(barriers[number]) + place)
         return Lowered(self._flat(), self._flat_names(), tuple(self.kernels))
 
     def _add(self, table: str, rows: Ints) -> None:
@@ -281,25 +281,25 @@ class _Writer:
         """Write the tasks of a kernel."""
         resident = residency(kernel.shape, self.device)
         blocks = len(kernel.sm)
-        gates = check_kernel(kernel, self.device, resident)
+        barriers = check_kernel(kernel, self.device, resident)
         self.kernels.append(KernelTasks(job, kernel, self.count["tasks"], resident))
-        self.gates[behind + 1] = max(blocks, 1)
+        self.barriers[behind + 1] = max(blocks, 1)
         name = f"{self.jobs[job].name}/{number} {kernel.shape.name}"
         if blocks:
             work = self.jobs[job].work
-            profile = self._profiles_of(kernel, work[number] if work else None, resident, gates)
+            profile = self._profiles_of(kernel, work[number] if work else None, resident, barriers)
             self.names += [f"{name}/{block}" for block in range(blocks)]
         else:
             group = np.array([self.places.alone(self.device.sms + 1)])
             profile = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, DISPATCHER)
             self.names.append(name)
-        gate = {"after": -1, "behind": behind, "starts": -1, "ends": behind + 1, "until": -1}
-        self._add("tasks", table_rows("tasks", len(profile), profile=profile, release=self.device.launch, **gate))
+        barrier = {"after": -1, "behind": behind, "starts": -1, "ends": behind + 1, "until": -1}
+        self._add("tasks", table_rows("tasks", len(profile), profile=profile, release=self.device.launch, **barrier))
 
-    def _profiles_of(self, kernel: Priced, work: Ints | None, resident: int, gates: int) -> Ints:
-        """The profile of each block of a kernel. Kernels that are one object share them, unless they have gates."""
+    def _profiles_of(self, kernel: Priced, work: Ints | None, resident: int, barriers: int) -> Ints:
+        """The profile of each block of a kernel. Kernels that are one object share them, unless they have barriers."""
         key = (id(kernel), id(work))
-        profiles = None if gates else self.profiles.get(key)
+        profiles = None if barriers else self.profiles.get(key)
         if profiles is None:
             warps = kernel.shape.warps
             free = self.places.group(warps, None)
@@ -307,17 +307,17 @@ class _Writer:
             group = np.full(self.device.sms + 1, free)
             for sm, row in pinned.items():
                 group[sm] = row
-            first_gate = len(self.gates)
-            self.gates += [len(kernel.sm)] * gates
-            if resident not in self.contents:
-                self.contents.append(resident)
-            content, own = self.contents.index(resident), self._bodies(kernel, work)
-            profiles = self._profiles(own, group[kernel.sm], content, first_gate, gates, SM)
-            if not gates:
+            first_barrier = len(self.barriers)
+            self.barriers += [len(kernel.sm)] * barriers
+            if resident not in self.weight_sets:
+                self.weight_sets.append(resident)
+            weight_set, own = self.weight_sets.index(resident), self._bodies(kernel, work)
+            profiles = self._profiles(own, group[kernel.sm], weight_set, first_barrier, barriers, SM)
+            if not barriers:
                 self.profiles[key] = profiles
         return profiles
 
-    def _profiles(self, body: Ints, group: Ints, content: int, first_gate: int, gates: int, kind: int) -> Ints:
+    def _profiles(self, body: Ints, group: Ints, weight_set: int, first_barrier: int, barriers: int, kind: int) -> Ints:
         """Write profiles with a variant and a phase each, for the distinct pairs of bodies and groups."""
         groups = int(group.max(initial=0)) + 1
         pairs, inverse = np.unique(body * groups + group, return_inverse=True)
@@ -327,18 +327,18 @@ class _Writer:
             "profiles",
             n,
             group=pairs % groups,
-            content=content,
+            weight_set=weight_set,
             queue_limit=-1,
             patience=-1,
             first_variant=own,
             variants=1,
-            # there are no wide variants, and their first row must be one that could be there
-            first_wide=own,
+            # there are no moldable variants, and their first row must be one that could be there
+            first_moldable=own,
         )
         self._add("profiles", profiles)
-        variant = {"members": self.places.seats_of(pairs % groups), "first_phase": own, "phases": 1}
+        variant = {"members": self.places.thread_slots_of(pairs % groups), "first_phase": own, "phases": 1}
         self.rows["variants"].append(table_rows("variants", n, kind=kind, **variant))
-        phase = {"body": pairs // groups, "repeat": 1, "first_gate": first_gate, "gates": gates}
+        phase = {"body": pairs // groups, "repeat": 1, "first_barrier": first_barrier, "barriers": barriers}
         self.rows["phases"].append(table_rows("phases", n, **phase))
         each: Ints = own[inverse.ravel()]
         return each
@@ -381,14 +381,14 @@ class _Writer:
             {
                 **CYCLE_TABLES,
                 **self.places.tables,
-                "contents": [[-1, CAPACITY // resident] for resident in self.contents],
+                "weight_sets": [[-1, CAPACITY // resident] for resident in self.weight_sets],
                 **{name: np.concatenate([table_rows(name, 0), *rows]) for name, rows in self.rows.items()},
                 "cores": cores,
                 "units": units,
                 "words": np.concatenate(words) if words else (),
                 "operations": self.writing.roles.table()[0],
                 "needs": need_rows(self.writing.needs.codes, self.writing.delays),
-                "gates": self.gates,
+                "barriers": self.barriers,
             }
         )
 

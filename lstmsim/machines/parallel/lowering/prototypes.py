@@ -68,7 +68,7 @@ class Numbering:
 def table_rows(table: str, n: int, **columns: Any) -> Ints:
     """Rows of a flat table by the names of its columns, numbers or of shape (n,); what is not named is 0.
 
-    >>> table_rows("gates", 2, arrivals=3).tolist()
+    >>> table_rows("barriers", 2, arrivals=3).tolist()
     [[3], [3]]
     """
     rows = np.zeros((n, FLAT_TABLES[table].width), dtype=np.int64)
@@ -86,7 +86,7 @@ class _Role:
     cycles: int = 0  # of an issue; 0: the number
     result: int = 0  # cycles until the results are there; where the number is the cycles, from their end on
     counted: bool = False  # whether the number is a count
-    gate: bool = False  # whether the number is a gate at which the operation arrives
+    barrier: bool = False  # whether the number is a barrier at which the operation arrives
 
 
 class Roles:
@@ -124,7 +124,7 @@ class Roles:
             roles = [self._add(_Role(unit, name, result=later)) for unit in units]
             self.partition[CLASS[name]] = roles[0]
         sync = device.sync
-        self.sync = self._add(_Role(2 * device.partitions, "sync", sync, sync + retire, gate=True))
+        self.sync = self._add(_Role(2 * device.partitions, "sync", sync, sync + retire, barrier=True))
         self.dispatch = self._add(_Role(0, "dispatch", result=device.start + retire))
         self.quiet = self._add(_Role(0, "empty", 1, 1, counted=True))
 
@@ -157,8 +157,10 @@ class Roles:
         rest, member = np.divmod(codes, self.members)
         role, number = np.divmod(rest, self.most)
         roles = [self._roles[each] for each in role.tolist()]
-        cycles, result, counted, gate, unit = (
-            np.array([(each.cycles, each.result, each.counted, each.gate, each.unit) for each in roles], dtype=np.int64)
+        cycles, result, counted, barrier, unit = (
+            np.array(
+                [(each.cycles, each.result, each.counted, each.barrier, each.unit) for each in roles], dtype=np.int64
+            )
             .reshape(-1, 5)
             .T
         )
@@ -174,7 +176,7 @@ class Roles:
             work=np.array(self.works.codes, dtype=np.int64)[work],
             member=member,
             extra=-1,
-            arrives=np.where(gate > 0, number, -1),
+            arrives=np.where(barrier > 0, number, -1),
         )
         return rows, tuple((each.label, ()) for each in roles)
 
@@ -182,7 +184,7 @@ class Roles:
 def need_rows(codes: Sequence[int], most: int) -> Ints:
     """The rows of `needs` in use."""
     kind, delay = np.divmod(np.array(codes, dtype=np.int64), most)
-    return table_rows("needs", len(codes), delay=delay, cause=kind // 2, gate=kind % 2, phase=-1)
+    return table_rows("needs", len(codes), delay=delay, cause=kind // 2, barrier=kind % 2, phase=-1)
 
 
 #: Numbers of the causes of the device.
@@ -198,7 +200,7 @@ class Writing:
     needs: Numbering  # numbering of prototypes of needs, by code
     delays: int  # more than any delay
 
-    def need(self, cause: int, delay: Ints | int, gate: int = 0) -> Ints:
+    def need(self, cause: int, delay: Ints | int, barrier: int = 0) -> Ints:
         """What the words of needs have in common: the prototype, without the operation."""
-        codes = np.atleast_1d((2 * cause + gate) * self.delays + np.asarray(delay, dtype=np.int64))
+        codes = np.atleast_1d((2 * cause + barrier) * self.delays + np.asarray(delay, dtype=np.int64))
         return need_word(self.needs.of(codes).astype(np.int64), 0)

@@ -1,4 +1,4 @@
-"""Critical paths and shares of latencies where tasks meet at gates and do the work of jobs."""
+"""Critical paths and shares of latencies where tasks meet at barriers and do the work of jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.base.errors import DeadlockError
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
-from tests.gated_programs import gated_programs
+from tests.barrier_programs import barrier_programs
 
 
 def jobs() -> Program:
@@ -56,22 +56,25 @@ def test_cycles_of_a_job_are_those_of_its_blocks() -> None:
     assert named == [{"work": 5, "start": 10}, {"queue": 15, "work": 4, "start": 10}]
 
 
-def test_the_last_one_that_arrives_opens_a_gate() -> None:
+def test_the_last_one_that_arrives_opens_a_barrier() -> None:
     body = Body((Operation(0, cycles=3, result_cycles=3, arrives=0),))
-    tasks = [Task("t", ((0, (Phase(body, 2, gates=1),)),), (), (0,), starts=2) for _ in range(2)]
+    tasks = [Task("t", ((0, (Phase(body, 2, barriers=1),)),), (), (0,), starts=2) for _ in range(2)]
     program = Program((Core(0, (Unit("issue", "fifo"),), 2),), tuple(tasks), (2, 2, 2))
     index = TraceIndex(program, engines.run(program))
     known = index.barriers
     assert known[2] == Opener(0, "starts", 1)
     # thread 0 goes first in both iterations, at 0 and 3, then thread 1
-    assert [(known[gate].cycle, int(index.start[known[gate].number])) for gate in (0, 1)] == [(9, 6), (12, 9)]
+    assert [(known[barrier].cycle, int(index.start[known[barrier].number])) for barrier in (0, 1)] == [(9, 6), (12, 9)]
 
 
-def test_a_wait_at_a_gate_is_that_of_the_last_one() -> None:
-    meet = Dependence(0, 5, "barrier", gate=True)
+def test_a_wait_at_a_barrier_is_that_of_the_last_one() -> None:
+    meet = Dependence(0, 5, "barrier", barrier=True)
     slow, quick = (
         Task(
-            "t", ((0, (Phase(Body((Operation(0, cycles=n, result_cycles=n, arrives=0), use)), 1, gates=1),)),), (), (0,)
+            "t",
+            ((0, (Phase(Body((Operation(0, cycles=n, result_cycles=n, arrives=0), use)), 1, barriers=1),)),),
+            (),
+            (0,),
         )
         for n, use in ((2, Operation(0)), (7, Operation(0, needs=(meet,))))
     )
@@ -87,7 +90,7 @@ def test_a_wait_at_a_gate_is_that_of_the_last_one() -> None:
 
 
 @settings(max_examples=60)
-@given(gated_programs())
+@given(barrier_programs())
 def test_every_path_goes_from_the_end_to_cycle_0(program: Program) -> None:
     try:
         trace = engines.run(program)

@@ -4,21 +4,21 @@
 namespace lstmsim {
 
 /// Start a task on a thread of each of some cores, or let it go on there, from a boundary on.
-void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Boundary entry) {
+void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry) {
     const flat::Profile& profile = profile_of(task.job);
-    const flat::Variant& variant = variant_of(profile, seats);
+    const flat::Variant& variant = variant_of(profile, thread_slots);
     i64 loads = 0;
-    if (profile.content != NONE) {
+    if (profile.weight_set != NONE) {
         for (const flat::Phase& phase : program.phases.part(variant.first_phase, profile.loading)) {
             loads += phase.repeat * program.bodies[phase.body].operations;
         }
-        // a task that finds its content leaves out the phases that load it
-        if (fill_memories(seats, profile.content, loads)) entry = {profile.loading, 0};
+        // a task that finds its weight set leaves out the phases that load it
+        if (fill_memories(thread_slots, profile.weight_set, loads)) entry = {profile.loading, 0};
     }
     i64 lead = NONE, last = NONE;
     Array<i64> own;
-    seatings += 1;
-    for (const i64 core : seats) {
+    placements += 1;
+    for (const i64 core : thread_slots) {
         const bool mirrors = cores[core].mirrors;
         Thread& thread = take_thread(cores[core], mirrors ? mirrored_thread(cores[core], own) : NONE, now);
         if (!cores[core].shared) own.push(thread.number);
@@ -32,8 +32,8 @@ void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Bounda
         }
         thread.lead = lead;
         last = thread.number;
-        if (keep && thread.member > 0) note_seat(thread);
-        if (profile.wides > 0) {
+        if (keep && thread.member > 0) note_thread_slot(thread);
+        if (profile.moldables > 0) {
             const auto& order = groups[profile.group].order;
             rows[task.job].taken += i64{1} << (std::find(order.begin(), order.end(), core) - order.begin());
         }
@@ -56,23 +56,23 @@ void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Bounda
 
 /// Which thread of a mirroring core stands for the next of a task's threads on cores of its own.
 i64 Machine::mirrored_thread(Core& core, const Array<i64>& own) const {
-    if (core.seated_in != seatings) {
-        core.seated_in = seatings;
-        core.seated = 0;
+    if (core.placed_in != placements) {
+        core.placed_in = placements;
+        core.placed = 0;
     }
-    const Thread& thread = threads[own[core.seated++]];
+    const Thread& thread = threads[own[core.placed++]];
     return cores[thread.core].before + thread.context;
 }
 
 /// The phases and buffers of a task on so many cores, of which the first is of this kind.
-const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& seats) const {
-    if (profile.wides > 0 && seats.size() > 1) {
-        for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
-            if (wide.members == seats.size()) return wide;
+const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& thread_slots) const {
+    if (profile.moldables > 0 && thread_slots.size() > 1) {
+        for (const flat::Variant& moldable : program.variants.part(profile.first_moldable, profile.moldables)) {
+            if (moldable.members == thread_slots.size()) return moldable;
         }
     }
     for (const flat::Variant& variant : program.variants.part(profile.first_variant, profile.variants)) {
-        if (variant.kind == cores[seats[0]].kind) return variant;
+        if (variant.kind == cores[thread_slots[0]].kind) return variant;
     }
     throw Fault("a task has no variant for its place");
 }
@@ -118,7 +118,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     lead.stop = NO_BOUNDARY;
     lead.asked = Asked::NO;
     lead.open = lead.done_at = lead.clear_at = lead.loaded = 0;
-    lead.finish = lead.content_at = NEVER;
+    lead.finish = lead.weight_set_at = NEVER;
 }
 
 /// The body of a phase, with its streams.
@@ -158,15 +158,15 @@ void Machine::put_away(Thread& lead) {
 }
 
 /// Write down which thread a task has beside its first.
-void Machine::note_seat(const Thread& thread) {
-    tables[SEATS].add({thread.job, thread.member, thread.core, thread.context});
+void Machine::note_thread_slot(const Thread& thread) {
+    tables[THREAD_SLOTS].add({thread.job, thread.member, thread.core, thread.context});
 }
 
-/// Free the threads of a core whose tasks finish or pause at `now`, and note the contents that are there.
+/// Free the threads of a core whose tasks finish or pause at `now`, and note the weight sets that are there.
 void Machine::leave(Core& core, i64 now) {
     while (core.dues.cycle() == now) {
         Thread& lead = threads[core.first_thread + core.dues.place()];
-        if (lead.content_at == now) end_loading(lead);
+        if (lead.weight_set_at == now) end_loading(lead);
         if (lead.finish != now) continue;
         if (lead.asked == Asked::PAUSES) {
             pause(lead, now);
@@ -183,7 +183,7 @@ void Machine::finish(Thread& lead, i64 now) {
     row.core = lead.core;
     row.context = lead.context;
     row.finish = now;
-    if (lead.profile->content != NONE) let_go(lead);
+    if (lead.profile->weight_set != NONE) let_go(lead);
     let_follow(lead.job, now, 0);
     if (jobs[lead.job].ends != NONE) arrive_at(jobs[lead.job].ends, now);
     note_over(lead.job);

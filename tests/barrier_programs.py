@@ -1,4 +1,4 @@
-"""Random programs with gates, units of several ways, mirrored threads, room of a task's own, and tasks without work."""
+"""Random programs with barriers, units of several ways, mirrored threads, own room of tasks, tasks without work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit
+from lstmsim.program.program import Body, Buffer, Core, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CAUSES
 from tests.strategies import SELDOM, SMALL, dependences
 
@@ -18,16 +18,16 @@ from tests.strategies import SELDOM, SMALL, dependences
 Place = tuple[int, int]
 
 
-def arrivals(tasks: Sequence[Task], gates: int) -> list[int]:
-    """How many arrive at each gate if every task runs."""
+def arrivals(tasks: Sequence[Task], barriers: int) -> list[int]:
+    """How many arrive at each barrier if every task runs."""
     counts: Counter[int] = Counter()
     for task in tasks:
-        counts.update(gate for gate in (task.starts, task.ends) if gate is not None)
+        counts.update(barrier for barrier in (task.starts, task.ends) if barrier is not None)
         for phase in task.variants[0][1]:
             for iteration in range(phase.repeat):
-                base = phase.first_gate + iteration * phase.gates
+                base = phase.first_barrier + iteration * phase.barriers
                 counts.update(base + each.arrives for each in phase.body.operations if each.arrives is not None)
-    return [counts[gate] for gate in range(gates)]
+    return [counts[barrier] for barrier in range(barriers)]
 
 
 @st.composite
@@ -63,11 +63,11 @@ def machines(draw: st.DrawFn, room: int) -> tuple[Core, ...]:
 
 @st.composite
 def bodies(
-    draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, plain: bool, repeat: int, last: bool
+    draw: st.DrawFn, places: Sequence[Place], barriers: int, buffers: int, plain: bool, repeat: int, last: bool
 ) -> Body:
-    """A body whose operations arrive at its gates, and wait for those at which one before them arrives."""
-    size = draw(st.integers(max(1, gates), 6))
-    meets = sorted(draw(st.sets(st.integers(0, size - 1), min_size=min(gates, size), max_size=min(gates, size))))
+    """A body whose operations arrive at its barriers, and wait for those at which one before them arrives."""
+    size = draw(st.integers(max(1, barriers), 6))
+    meets = sorted(draw(st.sets(st.integers(0, size - 1), min_size=min(barriers, size), max_size=min(barriers, size))))
     operations = []
     for index in range(size):
         place, cycles = draw(st.sampled_from(places)), draw(st.integers(1, 3))
@@ -80,11 +80,11 @@ def bodies(
                 needs.append(need)
             elif not plain:
                 needs.append(draw(dependences(index, size, 0, [repeat], [size])))
-        passed = [gate for gate, meet in enumerate(meets) if meet < index]
-        if gates and draw(st.booleans()):
-            # before the first iteration there are gates of others, or none
-            gate = draw(st.sampled_from([*passed, *passed, *range(-gates, 0)]))
-            needs.append(Dependence(gate, draw(st.integers(1, 9)), draw(st.sampled_from(CAUSES)), gate=True))
+        passed = [barrier for barrier, meet in enumerate(meets) if meet < index]
+        if barriers and draw(st.booleans()):
+            # before the first iteration there are barriers of others, or none
+            barrier = draw(st.sampled_from([*passed, *passed, *range(-barriers, 0)]))
+            needs.append(Dependence(barrier, draw(st.integers(1, 9)), draw(st.sampled_from(CAUSES)), barrier=True))
         operations.append(
             Operation(
                 unit=place[1],
@@ -109,7 +109,7 @@ def bodies(
 
 
 @st.composite
-def seats(draw: st.DrawFn, cores: tuple[Core, ...], first: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def thread_slots(draw: st.DrawFn, cores: tuple[Core, ...], first: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Partners of these cores: more threads of the same core, or of others, threads that mirror them, shared ones."""
     mirror, shared = len(cores) - 2, len(cores) - 1
     more = draw(st.integers(0, min(cores[core].contexts for core in first) - 1))
@@ -127,13 +127,13 @@ def seats(draw: st.DrawFn, cores: tuple[Core, ...], first: Sequence[int]) -> tup
 
 @st.composite
 def groups(
-    draw: st.DrawFn, number: int, cores: tuple[Core, ...], gates: list[str], room: int, plain: bool
+    draw: st.DrawFn, number: int, cores: tuple[Core, ...], barriers: list[str], room: int, plain: bool
 ) -> list[Task]:
-    """Tasks that run one body, and perhaps meet at its gates. `gates` has a name for each gate; new ones are added."""
-    before = len(gates)
+    """Tasks that run one body, and perhaps meet at its barriers. `barriers` has their names; new ones are added."""
+    before = len(barriers)
     first = sorted(draw(st.sets(st.integers(0, len(cores) - 3), min_size=1)))
-    partners = draw(seats(cores, first))
-    members = [len(cores[core].units) for core in (first[0], *(partners[0] if partners else ()))]
+    gang = draw(thread_slots(cores, first))
+    members = [len(cores[core].units) for core in (first[0], *(gang[0] if gang else ()))]
     places = [(member, unit) for member, count in enumerate(members) for unit in range(count)]
     places = draw(st.permutations(places))[: draw(st.integers(1, len(places)))]
     buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),)]))
@@ -142,16 +142,16 @@ def groups(
     for each in range(count):
         repeat, own = draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([0, 1, 1, 2]))
         body = draw(bodies(places, own, len(buffers), plain, repeat, each == count - 1))
-        phases.append(Phase(body, repeat, first_gate=len(gates), gates=own))
-        gates += ["met"] * (repeat * own)
-    content = draw(st.sampled_from([None, Content(None, 1, 0), Content(None, room, 0), Content(0, room, 0)]))
+        phases.append(Phase(body, repeat, first_barrier=len(barriers), barriers=own))
+        barriers += ["met"] * (repeat * own)
+    weight_set = draw(st.sampled_from([None, WeightSet(None, 1, 0), WeightSet(None, room, 0), WeightSet(0, room, 0)]))
     common: dict[str, Any] = {
         "variants": ((0, tuple(phases)),),
         "buffers": ((0, buffers),),
         "cores": tuple(first),
-        "partners": partners,
-        "content": content,
-        "affine": content is not None and content.key is not None and draw(st.booleans()),
+        "gang": gang,
+        "weight_set": weight_set,
+        "affine": weight_set is not None and weight_set.key is not None and draw(st.booleans()),
         "queue_limit": draw(st.sampled_from([None] * 9 + [1])),
         "patience": draw(st.sampled_from([None] * 9 + [30])),
     }
@@ -161,17 +161,17 @@ def groups(
         common |= {"release": draw(st.sampled_from([0, 0, 1, 9]))}
     for column in ("starts", "ends"):
         if draw(st.booleans()):
-            gates.append(column)
-            common |= {column: len(gates) - 1}
+            barriers.append(column)
+            common |= {column: len(barriers) - 1}
     key = draw(st.sampled_from([0, 0, 1]))
     return [Task(f"t{number}.{each}", key=key, **common) for each in range(draw(st.integers(1, 4)))]
 
 
 @st.composite
-def empty_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...], gates: list[str]) -> list[Task]:
+def empty_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...], barriers: list[str]) -> list[Task]:
     """A task without work. It may stand for a job: what comes behind its start is a part of it."""
-    before = len(gates)
-    gates += ["start", "end"]
+    before = len(barriers)
+    barriers += ["start", "end"]
     on = draw(st.sampled_from([len(cores) - 1, 0]))
     task = Task(
         f"e{number}",
@@ -182,30 +182,32 @@ def empty_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...], gates: li
         behind=draw(st.integers(0, before - 1)) if before and draw(st.booleans()) else None,
         starts=before,
         ends=before + 1,
-        content=draw(st.sampled_from([None, None, Content(None, 1, 0)])),
+        weight_set=draw(st.sampled_from([None, None, WeightSet(None, 1, 0)])),
     )
     return [task]
 
 
 @st.composite
-def gated_programs(draw: st.DrawFn, *, plain: bool = False) -> Program:
-    """Legal programs; some get stuck, because a gate wants more than come, or those who meet there have no threads.
+def barrier_programs(draw: st.DrawFn, *, plain: bool = False) -> Program:
+    """Legal programs; some get stuck, because a barrier wants more than come, or those who meet there have no threads.
 
     plain: whether operations wait for none of earlier iterations, so that all bodies could be packed.
     """
     room = draw(st.integers(1, 3))
     cores = draw(machines(room))
     tasks: list[Task] = []
-    gates: list[str] = []
+    barriers: list[str] = []
     for number in range(draw(st.integers(1, 4))):
-        kind = empty_tasks(number, cores, gates) if draw(SELDOM) else groups(number, cores, gates, room, plain)
+        kind = empty_tasks(number, cores, barriers) if draw(SELDOM) else groups(number, cores, barriers, room, plain)
         tasks += draw(kind)
-    # tasks last until gates of their own, of those before them and of those behind them
+    # tasks last until barriers of their own, of those before them and of those behind them
     for number, task in enumerate(tasks):
-        keyed = task.content is not None and task.content.key is not None
-        others = [gate for gate in range(len(gates)) if gate != task.ends]
+        keyed = task.weight_set is not None and task.weight_set.key is not None
+        others = [barrier for barrier in range(len(barriers)) if barrier != task.ends]
         if others and not keyed and draw(st.sampled_from([False, False, True])):
             tasks[number] = replace(task, until=draw(st.sampled_from(others)))
-    counts = arrivals(tasks, len(gates))
+    counts = arrivals(tasks, len(barriers))
     more = draw(st.sampled_from([0] * 9 + [1]))
-    return Program(cores, tuple(tasks), tuple(max(1, count + more * (gate == 0)) for gate, count in enumerate(counts)))
+    return Program(
+        cores, tuple(tasks), tuple(max(1, count + more * (barrier == 0)) for barrier, count in enumerate(counts))
+    )
