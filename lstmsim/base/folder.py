@@ -41,11 +41,11 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
     real = os.path.realpath(folder)
     around = real if os.path.isdir(real) else os.path.dirname(real)
     if os.path.lexists(real) and not os.path.isdir(real):
-        raise InputError(Mistake(folder, "is a file, expected a folder"))
+        raise InputError(Mistake(f"folder {folder}", "is a file, expected a folder"))
     if not os.path.isdir(around):
-        raise InputError(Mistake(folder, f"there is no folder {around}"))
+        raise InputError(Mistake(f"folder {folder}", f"there is no folder {around}"))
     if not os.access(around, os.W_OK):
-        raise InputError(Mistake(folder, f"no permission to write {around}"))
+        raise InputError(Mistake(f"folder {folder}", f"no permission to write {around}"))
     known, mistakes = _list(real), list(_in_the_way(folder, real, LIST))
     # without a list that can be read, nothing is known of who wrote a file
     replaceable = replace or bool(mistakes)

@@ -28,6 +28,8 @@ from typing import (
 
 T = TypeVar("T")
 
+NOT_FINITE = "must be a finite number"
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -70,6 +72,19 @@ class Key:
     repeatable: bool = False
     read: Callable[[Any], Any] | None = None
 
+    @property
+    def range(self) -> str:
+        """The bounds of a number in words, to stand after it; "" without bounds.
+
+        >>> Key(low=1, high=64).range, Key(above=0).range
+        (' from 1 to 64', ' above 0')
+        """
+        if self.low is not None and self.high is not None:
+            return f" from {self.low} to {self.high}"
+        bounds = {"above": self.above, "of at least": self.low, "below": self.below, "of at most": self.high}
+        said = " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None)
+        return f" {said}" if said else ""
+
     def wrong(self, value: Any) -> str:
         """Say what is wrong with a number or a word of the right type, as "must be ..."; "" if nothing is.
 
@@ -77,7 +92,7 @@ class Key:
         ('must be at least 1', '')
         """
         if type(value) is float and not isfinite(value):
-            return "must be a finite number"
+            return NOT_FINITE
         if self.choices:
             return "" if value in self.choices else f"must be {' or '.join(self.choices)}"
         if self.above is not None and not value > self.above:

@@ -58,6 +58,8 @@ def command(
 
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
+        if field.startswith("folder ") and "folder" in made:
+            return f"{made['folder'].opts[0]} {field.removeprefix('folder ')}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
         option = made.get(key)
         if key not in every or not (index.isdecimal() or not index):

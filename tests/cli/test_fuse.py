@@ -262,7 +262,7 @@ def test_what_is_wrong_gets_a_sentence(arguments: tuple[str, ...], sentence: str
         ({"chip": 5, "chip_overrides": ["l1=8"]}, "chip: must be a preset's name, a chip's file or a chip, got 5"),
         ({"settings": [5]}, "settings.0: must be text, got 5"),
         ({"settings": None}, "settings: must be a list or a mapping, got nothing"),
-        ({"seed": None}, "seed: must be a whole number, got nothing"),
+        ({"seed": None}, "seed: must be a whole number of at least 0, got nothing"),
     ],
 )
 def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sentence: str) -> None:

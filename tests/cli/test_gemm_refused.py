@@ -8,12 +8,9 @@ from tests.cli.runner import call
 
 #: Arguments, and how the message begins.
 WRONG = {
-    (
-        "0",
-        "-5",
-        "x",
-    ): "M: must be at least 1, got 0\nN: must be at least 1, got -5\nK: must be a whole number, got 'x'\n",
-    ("1e3", "8", "8"): "M: must be a whole number, got '1e3'",
+    ("0", "-5", "x"): "M: must be at least 1, got 0\nN: must be at least 1, got -5\n"
+    "K: must be a whole number from 1 to 1000000, got 'x'\n",
+    ("1e3", "8", "8"): "M: must be a whole number from 1 to 1000000, got '1e3'",
     ("8", "8", "99999999999999999999999"): "K: must be at most 1000000, got 99999999999999999999999",
     ("1000000", "1000000", "2"): "sizes: 1,000,000 x 1,000,000 x 2: C has 1,000,000,000,000 elements, at most",
     ("16000", "16000", "16000"): "sizes: 16000 x 16000 x 16000 touches about ",
@@ -34,10 +31,11 @@ WRONG = {
         "--threads",
         "65",
     ): "--threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65",
-    ("8", "8", "8", "--threads", "0"): "--threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 0",
+    ("8", "8", "8", "--threads", "0"): "--threads: must be at least 1, got 0",
+    ("8", "8", "8", "--threads", "1_0"): "--threads: must be a whole number of at least 1, got '1_0'",
     # an empty variable of a shell is not all cores
-    ("8", "8", "8", "--threads", ""): "--threads: must be a whole number, got ''",
-    ("8", "8", "8", "--threads", "4,"): "--threads: must be a whole number, got ''",
+    ("8", "8", "8", "--threads", ""): "--threads: must be a whole number of at least 1, got ''",
+    ("8", "8", "8", "--threads", "4,"): "--threads: must be a whole number of at least 1, got ''",
     ("8", "8", "8", "--chip", "edge"): "chip edge: its machine has no threads for matrix products; epyc-7742 and xeon",
     ("8", "8", "8", "--chip", "epic-7742"): "Error: no chip called 'epic-7742'; did you mean 'epyc-7742'?",
     ("8", "8", "8", "--set", "trafic=3"): "--set trafic: is no parameter of the planner; did you mean 'traffic'?; it",

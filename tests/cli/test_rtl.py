@@ -33,3 +33,11 @@ def test_what_does_not_go_together_is_refused(
     assert result.exit_code == 2
     assert told in result.stderr
     assert not Path("out").exists()
+
+
+def test_a_folder_below_a_file_is_refused_with_the_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(SCENARIO, encoding="utf-8")
+    for name in ("small.yaml", "small.yaml/x"):
+        result = call("rtl", "small.yaml", "--out", name)
+        assert (result.exit_code, result.stderr.startswith(f"--out {name}: ")) == (2, True), result.stderr

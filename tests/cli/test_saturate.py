@@ -128,10 +128,11 @@ def test_a_bound_that_nothing_keeps() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("s.json", "--bound-ms", "0"), "--bound-ms: must be"),
-        (("s.json", "--bound-ms", "1", "--from", "0"), "--from: must be a finite number above 0, got 0"),
-        (("s.json", "--bound-ms", "1", "--from", "nan"), "--from: must be a finite number, got nan"),
-        (("s.json", "--bound-ms", "1", "--to", "-1"), "--to: must be a finite number above 0, got -1"),
+        (("s.json", "--bound-ms", "0"), "--bound-ms: must be greater than 0, got 0"),
+        (("s.json", "--bound-ms", "1e400"), "--bound-ms: must be a finite number above 0, got inf"),
+        (("s.json", "--bound-ms", "1", "--from", "0"), "--from: must be greater than 0, got 0"),
+        (("s.json", "--bound-ms", "1", "--from", "nan"), "--from: must be a finite number above 0, got nan"),
+        (("s.json", "--bound-ms", "1", "--to", "-1"), "--to: must be greater than 0, got -1"),
         (("s.json", "--bound-ms", "1", "--from", "1e12"), "--from: must be below "),
         (("s.json", "--bound-ms", "1", "--from", "1e12"), "the most that this machine can possibly do"),
         (

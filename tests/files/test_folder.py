@@ -79,9 +79,9 @@ def test_nothing_is_left_of_a_folder_that_could_not_be_written(monkeypatch: pyte
 
 def test_folders_that_cannot_be() -> None:
     Path("file").write_text("")
-    with pytest.raises(InputError, match=r"^file: is a file, expected a folder"):
+    with pytest.raises(InputError, match=r"^folder file: is a file, expected a folder"):
         check_folder("file", {"a.txt": ""})
-    with pytest.raises(InputError, match=r"^no/such: there is no folder"):
+    with pytest.raises(InputError, match=r"^folder no/such: there is no folder"):
         check_folder("no/such", {"a.txt": ""})
     Path("out/a.txt").mkdir(parents=True)
     with pytest.raises(InputError, match=r"^out/a.txt: is a folder, expected a file"):

@@ -55,16 +55,16 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
         (lambda: ANY.saturate(SCENARIO, 1.0, percentile="99"), "percentile: must be a number, got '99'"),
         (lambda: ANY.load_latency(SCENARIO, loads=0.3), "loads: must be text or a list, got 0.3"),
         (lambda: ANY.load_latency(SCENARIO, policies=5), "policies: must be text or a list, got 5"),
-        (lambda: ANY.load_latency(SCENARIO, requests="5"), "requests: must be a whole number, got '5'"),
+        (lambda: ANY.load_latency(SCENARIO, requests="5"), "requests: must be a whole number of at least 1, got '5'"),
         (lambda: ANY.fit(SCENARIO, 5), "devices: must be text or a path or a list, got 5"),
         (lambda: ANY.validate(5), "groups: must be text or a list, got 5"),
         (lambda: ANY.accuracy(SCENARIO, bits=8), "bits: must be a list, got 8"),
         *(
             (lambda seed=seed: ANY.accuracy(SCENARIO, random_weights=seed), f"random_weights: must be {told}")
             for seed, told in (
-                ("0", "a whole number, got '0'"),
+                ("0", "a whole number from 0 to 4294967295, got '0'"),
                 (-1, "at least 0, got -1"),
-                (True, "a whole number, got true"),
+                (True, "a whole number from 0 to 4294967295, got true"),
             )
         ),
         (lambda: ANY.plot(lstmsim.run(SINGLE), cores=0), "cores: must be a list, got 0"),

@@ -27,12 +27,13 @@ ARRAY = "got a value of type 'ndarray'"
             {"each": np.zeros(3)},
             "each: must be True or False, got a value of type 'ndarray'",
         ),
-        ("run_gemm", [], {"batch": np.zeros(3)}, f"batch: must be a whole number, {ARRAY}"),
+        ("run_gemm", [], {"batch": np.zeros(3)}, f"batch: must be a whole number from 1 to 1000000, {ARRAY}"),
         (
             "run_gemm_threads",
             [1, 64, 32],
             {"threads": [1.5, 2.0], "chip": "xeon-gold-5122"},
-            "threads.0: must be a whole number, got 1.5\nthreads.1: must be a whole number, got 2.0",
+            "threads.0: must be a whole number of at least 1, got 1.5\n"
+            "threads.1: must be a whole number of at least 1, got 2.0",
         ),
         ("validate", [], {"engine": None}, "engine: must be text, got nothing"),
         ("plot_blocks", [None], {}, "report: must be a SparseReport, got nothing"),

@@ -59,6 +59,7 @@ class GemmRequest:
         int | None,
         Key(
             "Number of cores that compute. A command takes several numbers (1,2,4,8), too, and gives a table of them",
+            low=1,
             follows="the parts of the cut, or all cores of the chip",
             metavar="P[,P...]",
             read=_threads,
@@ -130,4 +131,6 @@ class GemmRequest:
 class GemmThreadsRequest(GemmRequest):
     """A product on several numbers of threads; cut, relief, ablate and numbers are for one number of threads."""
 
-    threads: Annotated[Sequence[Size], Key("Numbers of cores that compute, each once.")] = field(kw_only=True)  # type: ignore[assignment]
+    threads: Annotated[Sequence[Annotated[int, Key(low=1)]], Key("Numbers of cores that compute, each once.")] = field(
+        kw_only=True
+    )  # type: ignore[assignment]

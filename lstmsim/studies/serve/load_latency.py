@@ -144,7 +144,7 @@ class _Store:
                 os.makedirs(self.folder, exist_ok=True)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                raise InputError(Mistake(f"--out {folder}", f"cannot be a folder ({reason})")) from None
+                raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({reason})")) from None
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder or "", f"{key}.json")

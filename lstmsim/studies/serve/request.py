@@ -42,7 +42,7 @@ def share_in(text: str) -> float:
     match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share < 1:
-        raise ValueError(f"{text!r} is not a share like 5% or 0.05")
+        raise ValueError(f"{text!r} is not a share above 0 and below 1, like 5% or 0.05")
     return share
 
 
@@ -110,7 +110,7 @@ class SaturateRequest:
 
     scenario: Source
     bound_ms: Annotated[
-        float | None, Key("Bound on that percentile of the latencies of all requests.", metavar="MS")
+        float | None, Key("Bound on that percentile of the latencies of all requests.", above=0, metavar="MS")
     ] = None
     _: KW_ONLY
     bounds_ms: Annotated[
@@ -126,12 +126,13 @@ class SaturateRequest:
     percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
     low: Annotated[
         float | None,
-        Key("Lowest rate that is tried.", follows="a hundredth of the most", flag="--from", metavar="RATE"),
+        Key("Lowest rate that is tried.", above=0, follows="a hundredth of the most", flag="--from", metavar="RATE"),
     ] = None
     high: Annotated[
         float | None,
         Key(
             "Highest rate that is tried.",
+            above=0,
             follows="the most that can be done, more where requests may be rejected",
             flag="--to",
             metavar="RATE",

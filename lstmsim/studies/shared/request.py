@@ -30,7 +30,7 @@ from typing import (
 
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.keys import Described, Key, keys_of, unwrapped
+from lstmsim.base.keys import NOT_FINITE, Described, Key, keys_of, unwrapped
 from lstmsim.base.wording import must_be, show
 
 if TYPE_CHECKING:
@@ -187,8 +187,11 @@ def _wrong(name: str, value: Any, kind: Any, key: Key | None) -> list[Mistake]:
         sentence = "" if key is None or value is None else key.wrong(value)
         if sentence and key is not None and key.choices:
             return [Mistake(name, must_be(value, key.choices))]
+        if sentence == NOT_FINITE and key is not None:
+            sentence += key.range
         return [Mistake(name, f"{sentence}, got {value}")] if sentence else []
-    return [Mistake(name, f"must be {_words(kind)}, got {_shown(value)}")]
+    bounds = key.range if key is not None and {int, float} & set(_members(kind)) else ""
+    return [Mistake(name, f"must be {_words(kind)}{bounds}, got {_shown(value)}")]
 
 
 def called(function: F) -> F:

@@ -234,7 +234,7 @@ def made_folder(folder: str) -> Iterator[None]:
         os.makedirs(folder, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(Mistake(f"--out {folder}", f"cannot be a folder ({reason})")) from None
+        raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({reason})")) from None
     try:
         yield
     except BaseException:
