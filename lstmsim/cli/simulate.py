@@ -165,6 +165,8 @@ class _Parts:
 
     def save_page(self, path: str, files: Outputs, device: str | None) -> None:
         """Write the page about the run."""
+        from lstmsim.analysis.explanations.text import document
+
         import_module(_SAVING).save_report(
             self.result,
             path,
@@ -172,7 +174,7 @@ class _Parts:
             command=shlex.join(["lstmsim", *sys.argv[1:]]),
             device=device,
             serving=self.served,
-            sections=[("Why not 100 %", self._why())] if self.reasons else [],
+            sections=[("Why not 100 %", document(self.reasons))] if self.reasons else [],
             window=files.window,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.analysis.timeline import Timeline
-from lstmsim.report.renderings import text
+from lstmsim.report.document import Document, Section
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.request import Path, Source, refuse, wrong_value
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
@@ -58,7 +58,7 @@ def save_report(
     command: str | None = None,
     device: str | None = None,
     serving: Serving | Refused | None = None,
-    sections: Sequence[tuple[str, str]] = (),
+    sections: Sequence[tuple[str, str | Document]] = (),
     window: tuple[int, int | None] | None = None,
 ) -> None:
     """Write a run as one self-contained page (`.html`), whole or not at all.
@@ -71,7 +71,7 @@ def save_report(
     command: how the page came about.
     device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
     serving: what serving came to, or why that cannot be said.
-    sections: further titles and texts.
+    sections: further titles, each with a text or a document.
     window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
     """
     result = run_of(result, "save_report")
@@ -88,15 +88,16 @@ def save_report(
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
     if device is None and target_of(result.scenario.chip.kind).hardware() is None:
-        fitting = f"{NO_PARTS.format(kind=result.scenario.chip.kind)}: nobody can tell which devices it fits"
+        missing = f"{NO_PARTS.format(kind=result.scenario.chip.kind)}: nobody can tell which devices it fits"
+        fitting = Document.of("", missing)
     else:
-        fitting = fit_summary(fit(result.scenario)).text
-    if device is not None:
-        (fitted,) = fit(result.scenario, [device])
-        fitting = f"{text(fit_document(fitted, published_on(fitted.device)))}\n\n{fitting}"
-    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+        title, *verdicts = fit_summary(fit(result.scenario)).paragraphs
+        fitted = None if device is None else fit(result.scenario, [device])[0]
+        shown = Document.of("") if fitted is None else fit_document(fitted, published_on(fitted.device))
+        fitting = Document(shown.headline, (*shown.sections, Section.of(*verdicts, title=title)))
+    said = [("Remarks", Document.of("", *result.report.remarks))] if result.report.remarks else []
     if isinstance(serving, Refused):
-        said, serving = [*said, ("Serving", serving.to_text())], None
+        said, serving = [*said, ("Serving", Document.of("", serving.to_text()))], None
     sections = (*said, *sections)
     page = report_page(
         result,

@@ -22,6 +22,7 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.stall_reasons import CYCLE_NAMES
+from lstmsim.report.document import Document, grid
 from lstmsim.report.html.markup import Markup, element, escaped, link_to
 from lstmsim.studies.simulate.page.page import answer, report_page
 from tests.studies.simulate.reading import Reader
@@ -165,9 +166,21 @@ def test_whatever_users_call_things_is_text(name: str) -> None:
     chip = replace(scenario.chip, name=name, sources={name: name})
     nasty = Scenario(chip, (replace(scenario.jobs[0], name=name, model=model, inputs=name),), name)
     page = report_page(
-        stub(nasty), trace_file=name, fit=name, extra_sections=[(name, name)], command=f"lstmsim {name}", date=name
+        stub(nasty),
+        trace_file=name,
+        fit=Document.of(name, grid([name], [[name]])),
+        extra_sections=[(name, name)],
+        command=f"lstmsim {name}",
+        date=name,
     )
-    plain = report_page(run("one job"), trace_file="x", fit="x", extra_sections=[("x", "x")], command="x", date="x")
+    plain = report_page(
+        run("one job"),
+        trace_file="x",
+        fit=Document.of("x", grid(["x"], [["x"]])),
+        extra_sections=[("x", "x")],
+        command="x",
+        date="x",
+    )
     reader = Reader(page)
     assert [tag for tag, _ in reader.tags] == [tag for tag, _ in Reader(plain).tags]
     assert {key for _, values in reader.tags for key in values} == {
@@ -191,10 +204,12 @@ def test_equal_arguments_give_equal_pages_and_no_date_is_invented() -> None:
 
 
 def test_texts_of_others_have_sections_of_their_own() -> None:
-    page = report_page(run("one job"), fit="DSPs 12 %\n  of <all>", extra_sections=[("Why", "because"), ("Why", "so")])
+    fit = Document.of("of <all>", grid(["<block", "share"], [["DSP", "12 %"]]))
+    page = report_page(run("one job"), fit=fit, extra_sections=[("Why", "because\n  so"), ("Why", "so")])
     reader = Reader(page)
-    assert "DSPs 12 %\n  of <all>" in reader.by_id["more-0"]
-    assert reader.by_id["more-1"] == "Whybecause"
+    assert reader.by_id["more-0"].startswith("Device fitof <all>")
+    assert '<th scope="row" class="l">DSP</th><td>12 %</td>' in page
+    assert reader.by_id["more-1"] == "Whybecause\n  so"
     assert reader.by_id["more-2"] == "Whyso"
     assert reader.texts["h2"].count("Why") == 2
 

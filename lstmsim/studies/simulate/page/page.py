@@ -27,7 +27,7 @@ from lstmsim.files.scenario.written import loads_again, resolved_text
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Scenario
-from lstmsim.report.document import Grid, Part, grid
+from lstmsim.report.document import Document, Grid, Part, grid
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, percent, region, short
@@ -406,9 +406,9 @@ def report_page(
     run: Run,
     *,
     trace_file: str | None = None,
-    fit: str | None = None,
+    fit: Document | None = None,
     serving: Serving | None = None,
-    extra_sections: Sequence[tuple[str, str]] = (),
+    extra_sections: Sequence[tuple[str, str | Document]] = (),
     command: str | None = None,
     date: str | None = None,
     window: tuple[int, int | None] | None = None,
@@ -425,9 +425,11 @@ def report_page(
     else:
         parts += timeline_sections(timeline if window is None else cut(timeline, *window), report.words)
     parts.append(_jobs_section(scenario, report))
-    texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
-    for number, (title, text) in enumerate(texts):
-        parts.append(Section(f"more-{number}", title, element("pre", text, tabindex="0")))
+    more = [*([] if fit is None else [("Device fit", fit)]), *extra_sections]
+    for number, (title, said) in enumerate(more):
+        # a text of others may be laid out by spaces
+        content = element("pre", said, tabindex="0") if isinstance(said, str) else Markup(html(said))
+        parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
     title = f"{scenario.name} on {report.chip}"
     body = [patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))]
