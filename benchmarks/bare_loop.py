@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lstmsim.engines.fast.binding import OWN
+from lstmsim.engines.fast.run import OWN
 from lstmsim.native.sources import COMMON, FLAGS
 from lstmsim.program.flat import FlatProgram
 

@@ -24,13 +24,13 @@ from lowering import design_points, ratios
 from measures import table, timeouts_per_second
 from whole import whole_rows
 
-from lstmsim.engines.fast.binding import absence
+from lstmsim.engines.fast.run import OWN
 
 HOME = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    reason = absence()
+    reason = OWN.absence
     if reason is not None:
         print(f"there is nothing to measure: the fast engine has no native core, because {reason}", file=sys.stderr)
         return 2

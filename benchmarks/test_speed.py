@@ -10,7 +10,6 @@ import pytest
 
 from lstmsim import load_scenario, machines, simulate
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.binding import available
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
@@ -19,7 +18,7 @@ from lstmsim.program.validate import validate
 TASKS = ("deepbench-lstm-512-25", "deepbench-lstm-2048-25", "deepbench-gru-1024-1500")
 Benchmark = Callable[..., Any]
 
-needs_core = pytest.mark.skipif(not available(), reason="there is no native core")
+needs_core = pytest.mark.skipif(fast.OWN.absence is not None, reason="there is no native core")
 
 
 @pytest.fixture(params=TASKS)

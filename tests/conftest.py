@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from lstmsim import engines
-from lstmsim.engines.fast import binding as library
+from lstmsim.engines.fast.run import OWN
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 #: Examples of a test that names no number of its own.
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="long: LSTMSIM_EXAMPLES=500 runs it"))
-    reason = None if engines.has_fast() else library.absence()
+    reason = None if engines.has_fast() else OWN.absence
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))

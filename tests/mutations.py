@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lstmsim import machines
 from lstmsim.base.errors import ProgramError
-from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.run import Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace import TASKS

@@ -26,7 +26,6 @@ NEED_CORE = {
     "lstmsim.studies.search.request",
     "lstmsim.studies.sweep.request",
     "lstmsim.studies.validate.request",
-    "lstmsim.engines.fast.binding",
     "lstmsim.engines.fast.run",
     "lstmsim.studies.validate.run",
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from lstmsim.base.errors import InputError
+from lstmsim.engines.fast import run as fast
 from lstmsim.engines.feeds import WINDOW, Feed, Ints
 from lstmsim.native.library import warn_once
 from lstmsim.program.flat import FlatProgram, check_limits
@@ -31,28 +32,21 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
-    engine = running(engine)
-    module = import_module(f"lstmsim.engines.{engine}.run")
-    trace: Trace
-    if engine == "fast":
-        trace = module.run(program, check=check)
-    else:
-        if check:
-            _check(program)
-        trace = module.run(_unflattened(program), check=check and isinstance(program, FlatProgram))
+    if running(engine) == "fast":
+        return fast.run(program, check=check)
+    if check:
+        _check(program)
+    reference = import_module("lstmsim.engines.reference.run")
+    trace: Trace = reference.run(_unflattened(program), check=check and isinstance(program, FlatProgram))
     return trace
 
 
 def _check(program: Program | FlatProgram) -> None:
     """Refuse what the fast engine refuses before it runs, with its sentences, where there is its core."""
-    from lstmsim.engines.fast import binding as library
-
     if isinstance(program, Program):
         validate(program)
-    if library.available():
-        from lstmsim.engines.fast.binding import Machine
-
-        Machine(program if isinstance(program, FlatProgram) else flat_of(program))
+    if fast.OWN.absence is None:
+        fast.Machine(program if isinstance(program, FlatProgram) else flat_of(program))
     elif isinstance(program, Program):
         check_limits(flat_of(program))
 
@@ -60,8 +54,6 @@ def _check(program: Program | FlatProgram) -> None:
 def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Totals:
     """Only the totals of a run; arguments as of `run`. The fast engine then records nothing."""
     if running(engine) == "fast":
-        from lstmsim.engines.fast import run as fast
-
         return fast.totals(program, check=check)
     from lstmsim.program.accounts import totals_of
 
@@ -84,7 +76,7 @@ def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> F
     window: how many tasks there is room for in the machine at once; one for each template at least.
     `InputError` if a template comes after another task, or tasks go back in time.
     """
-    home = import_module("lstmsim.engines.fast.run" if has_fast() else "lstmsim.engines.reference.run")
+    home = fast if has_fast() else import_module("lstmsim.engines.reference.run")
     made: Feed = home.Feed(program, chunks, window=window)
     return made
 
@@ -104,9 +96,7 @@ def has_fast() -> bool:
     >>> has_fast() in (True, False)
     True
     """
-    from lstmsim.engines.fast import binding as library
-
-    reason = library.absence()
+    reason = fast.OWN.absence
     if reason is not None:
         what = f"the fast engine has no native core, because {reason}"
         warn_once(what, "the reference engine runs instead", stacklevel=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
+from functools import cached_property
 from pathlib import Path
 
 from lstmsim.base.errors import EngineWarning
@@ -19,23 +20,22 @@ class Library:
     def __init__(self, core: Path, version: int) -> None:
         self.path = library_of(core)
         self.core, self.version = core, version
-        self._result: tuple[ctypes.CDLL | None, str | None] | None = None
 
+    @cached_property
+    def _found(self) -> tuple[ctypes.CDLL | None, str | None]:
+        return load(self.path, self.core, self.version)
+
+    @cached_property
     def absence(self) -> str | None:
-        """Say why the library cannot be used, in words that go on after "because"; None if it can."""
-        return self._looked_for()[1]
+        """Why the library cannot be used, in words that go on after "because"; None if it can."""
+        return self._found[1]
 
     def loaded(self) -> ctypes.CDLL:
         """Give the library; `RuntimeError` if it cannot be used."""
-        loaded, reason = self._looked_for()
+        loaded, reason = self._found
         if loaded is None:
             raise RuntimeError(f"there is no native core, because {reason}")
         return loaded
-
-    def _looked_for(self) -> tuple[ctypes.CDLL | None, str | None]:
-        if self._result is None:
-            self._result = load(self.path, self.core, self.version)
-        return self._result
 
 
 def load(path: Path, core: Path, version: int) -> tuple[ctypes.CDLL | None, str | None]:

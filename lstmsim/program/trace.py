@@ -315,6 +315,7 @@ class Totals:
     cycles: how many cycles of each core bear each name, shape (cores, names in the order of `CYCLE_NAMES`).
     work, issues: useful multiply-accumulates, and issues of all units, of each core.
     tasks, pauses: as in `Trace`.
+    makespan_cycles: the cycle from which every task is finished.
     """
 
     cycles: NDArray[np.int64]
@@ -322,11 +323,10 @@ class Totals:
     issues: NDArray[np.int64]
     tasks: NDArray[np.int64]
     pauses: NDArray[np.int64] = field(default_factory=PAUSES.empty)
+    makespan_cycles: int = field(init=False)
 
-    @property
-    def makespan_cycles(self) -> int:
-        """The cycle from which every task is finished."""
-        return int(self.task("finish").max(initial=0))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "makespan_cycles", int(self.task("finish").max(initial=0)))
 
     def task(self, name: str) -> NDArray[np.int64]:
         """One column of `tasks` by its name."""

@@ -216,7 +216,7 @@ def test_an_interrupt_is_heard_while_the_core_runs(tmp_path: Path) -> None:
     code = """
 import signal
 from lstmsim.cli import main
-from lstmsim.engines.fast.binding import Machine
+from lstmsim.engines.fast.run import Machine
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def announced(*arguments, run=Machine.run):
     Machine.run = run

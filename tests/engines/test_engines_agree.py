@@ -17,7 +17,7 @@ from lstmsim import machines
 from lstmsim.base.errors import DeadlockError
 from lstmsim.engines import run
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.binding import OWN, Machine, Outcome, Table
+from lstmsim.engines.fast.run import OWN, Machine, Outcome, Table
 from lstmsim.model.cells import CELLS
 from lstmsim.model.scenario import Scenario
 from lstmsim.native.sources import COMMON

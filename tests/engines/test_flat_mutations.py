@@ -15,8 +15,7 @@ import pytest
 
 from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import run
-from lstmsim.engines.fast import binding as library
-from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.run import OWN, Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, LIMITS, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Dependence, Operation
@@ -29,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 #: Flat programs: 250 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
 COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 250
 
-pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+pytestmark = pytest.mark.skipif(OWN.absence is not None, reason="the native core was not built")
 
 
 def test_mutated_programs_are_refused_or_run(tmp_path: Path) -> None:
@@ -171,7 +170,7 @@ def test_the_limit_of_barriers_needs_no_core(monkeypatch: pytest.MonkeyPatch) ->
     flat = changed("phases", 0, "barriers", 2**60)
     told = judged(flat, "fast")
     assert "table phases, row 0: barriers is 1152921504606846976, not 0 to" in str(told)
-    monkeypatch.setattr(library, "absence", lambda: "it was not built")
+    monkeypatch.setattr(OWN, "absence", "it was not built")
     assert judged(flat, "reference") == told
 
 

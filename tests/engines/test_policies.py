@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.engines.fast.binding import choose
+from lstmsim.engines.fast.run import choose
 from lstmsim.program.policy import POLICIES
 
 NOW = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.engines.fast.binding import OWN
+from lstmsim.engines.fast.run import OWN
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 from lstmsim.native import sources
 
@@ -23,11 +23,11 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 WITH_LIBRARY = """
 import sys
 from pathlib import Path
-from lstmsim.engines.fast.binding import OWN
+from lstmsim.engines.fast.run import OWN
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 library = {"engine": OWN, "caches": OWN_LIBRARY}[sys.argv[1]]
 library.path = Path(sys.argv[2])
-assert library.absence() is None, library.absence()
+assert library.absence is None, library.absence
 if sys.argv[3] == "mutations":
     from tests.mutations import try_all
     print(dict(try_all(int(sys.argv[4]), Path(sys.argv[2] + ".words"), slower=5)))

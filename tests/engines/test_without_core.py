@@ -13,7 +13,7 @@ import pytest
 import lstmsim
 from lstmsim import engines, machines
 from lstmsim.base.errors import EngineWarning
-from lstmsim.engines.fast import binding as library
+from lstmsim.engines.fast.run import OWN
 from lstmsim.engines.reference.run import Feed
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, open_caches
 from lstmsim.native import library as missing
@@ -26,8 +26,8 @@ SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2,
 
 @pytest.fixture(autouse=True)
 def _nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "absence", lambda: "it was not built")
-    monkeypatch.setattr(OWN_LIBRARY, "absence", lambda: "it was not built")
+    monkeypatch.setattr(OWN, "absence", "it was not built")
+    monkeypatch.setattr(OWN_LIBRARY, "absence", "it was not built")
     monkeypatch.setattr(missing, "_TOLD", [])
 
 

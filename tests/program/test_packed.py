@@ -104,7 +104,7 @@ def test_what_a_packed_body_cannot_have_is_refused(table: str, row: int, column:
 
 @pytest.mark.needs_core
 def test_the_core_tells_what_stands_there() -> None:
-    from lstmsim.engines.fast.binding import Machine
+    from lstmsim.engines.fast.run import Machine
 
     tables = {name: packed(flat_of(program())).table(name).copy() for name in FLAT_TABLES}
     # in the second iteration barrier 0 of the body would be barrier 2 of two

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.engines.fast import binding as library
+from lstmsim.engines.fast.run import OWN
 from lstmsim.files.program_file import FILE_FORMAT, save_program
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
 from lstmsim.program.flatten import FLAGS, LINKS, Link
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "program_format.md"
 TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-CORE = Path(library.__file__).parent / "core"
+CORE = OWN.core
 
 pytestmark = pytest.mark.skipif(not TEXT, reason="the page is in the checkout only")
 
@@ -39,7 +39,7 @@ def test_the_page_describes_every_table_and_column() -> None:
     }
 
 
-@pytest.mark.skipif(not library.available(), reason="the native core was not built")
+@pytest.mark.skipif(OWN.absence is not None, reason="the native core was not built")
 def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)

@@ -113,7 +113,7 @@ def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> 
         assert result.counts.l1 == result.counts.l1_hit + result.counts.l2
 
 
-@pytest.mark.skipif(OWN_LIBRARY.absence() is not None, reason="takes a minute without the library of the caches")
+@pytest.mark.skipif(OWN_LIBRARY.absence is not None, reason="takes a minute without the library of the caches")
 @pytest.mark.parametrize(
     ("product", "threads", "blis", "best", "planned"),
     [

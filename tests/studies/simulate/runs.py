@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lstmsim as api
-from lstmsim.engines.fast import binding as library
+from lstmsim.engines.fast.run import OWN
 
 _SMALL = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 _TINY = {"layers": [{"cell": "gru", "hidden": 16, "input": 16}]}
@@ -43,6 +43,6 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 @cache
 def run(name: str, engine: str = "fast") -> api.Run:
     """The run of one of `SCENARIOS`; without the native core the longest would take too long: its tests are skipped."""
-    if name == "million cycles" and not library.available():
-        pytest.skip(f"needs the native core, which is missing: {library.absence()}")
+    if name == "million cycles" and OWN.absence is not None:
+        pytest.skip(f"needs the native core, which is missing: {OWN.absence}")
     return api.run(SCENARIOS[name], engine=engine)

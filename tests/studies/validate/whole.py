@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import pytest
 
-from lstmsim.engines.fast import binding as library
+from lstmsim.engines.fast.run import OWN
 from lstmsim.studies.validate import run as claims
 from lstmsim.studies.validate.groups import V100
 from lstmsim.studies.validate.rows import Validation
@@ -23,8 +23,8 @@ def small_kernels(patch: pytest.MonkeyPatch) -> None:
 
 def whole() -> Validation:
     """The validation; without the native core it takes minutes, and the test is skipped."""
-    if not library.available():
-        pytest.skip(f"needs the native core, which is missing: {library.absence()}")
+    if OWN.absence is not None:
+        pytest.skip(f"needs the native core, which is missing: {OWN.absence}")
     return _made()
 
 

@@ -350,7 +350,7 @@ def open_caches(chip: MulticoreCpu, arrays: Sequence[Array]) -> Caches:
 
     `ValueError` if the arrays do not lie so.
     """
-    reason = OWN_LIBRARY.absence()
+    reason = OWN_LIBRARY.absence
     if reason is None:
         return NativeCaches(chip, arrays)
     what = f"the caches of a multi-core CPU have no library, because {reason}"

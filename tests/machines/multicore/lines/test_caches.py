@@ -18,7 +18,7 @@ from tests.machines.multicore.lines.random_runs import random_case
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "150"))
-needs_library = pytest.mark.skipif(OWN_LIBRARY.absence() is not None, reason="the caches' library is missing")
+needs_library = pytest.mark.skipif(OWN_LIBRARY.absence is not None, reason="the caches' library is missing")
 BOTH = [PlainCaches, pytest.param(NativeCaches, marks=needs_library)]
 SPACE = (Array("A", 0, 8192), Array("C", 8192, 100, shared=True))
 
@@ -144,7 +144,7 @@ def test_the_library_refuses_a_space_of_more_lines_than_it_can_number() -> None:
 
 
 def test_without_the_library_the_plain_ones_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OWN_LIBRARY, "absence", lambda: "it was not built")
+    monkeypatch.setattr(OWN_LIBRARY, "absence", "it was not built")
     assert isinstance(open_caches(TOY, SPACE), PlainCaches)
 
 
