@@ -62,7 +62,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     build_variants();
 }
 
-/// Cores with their units, threads and cursors, all of them free.
+/// Cores with their units and threads, all of them free.
 void Machine::build_cores() {
     i64 all_threads = 0, all_cursors = 0, own_threads = 0;
     for (const flat::Core& row : program.cores) {
@@ -70,7 +70,7 @@ void Machine::build_cores() {
         all_cursors += row.contexts * row.units;
     }
     threads.reserve(all_threads);
-    cursors.reserve(all_cursors);
+    cursors.reserve(all_cursors);  // they never move, for there are references to them
     for (const flat::Core& row : program.cores) {
         Core core;
         core.number = cores.size();
@@ -111,23 +111,28 @@ void Machine::build_units(Core& core, const flat::Core& row) {
     core.events = Soonest(core.units.size());
 }
 
-/// The threads of a core, with a cursor for each unit.
+/// The threads of a core.
 void Machine::build_threads(Core& core) {
     for (i64 context = 0; context < core.contexts; ++context) {
         Thread thread;
         thread.number = threads.size();
         thread.core = core.number;
         thread.context = context;
-        thread.first_cursor = cursors.size();
         core.vacant.set(context, 0);
-        for (i64 unit = 0; unit < core.kinds; ++unit) {
-            Cursor one;
-            one.thread = thread.number;
-            one.unit = unit;
-            one.place = core.first_place[unit] + context % core.units[core.first_place[unit]].ways;
-            cursors.push(one);
-        }
         threads.push(std::move(thread));
+    }
+}
+
+/// A cursor of a thread for each unit. Threads that never have a task need none: large machines have very many.
+void Machine::build_cursors(Thread& thread) {
+    const Core& core = cores[thread.core];
+    thread.first_cursor = cursors.size();
+    for (i64 unit = 0; unit < core.kinds; ++unit) {
+        Cursor one;
+        one.thread = thread.number;
+        one.unit = unit;
+        one.place = core.first_place[unit] + thread.context % core.units[core.first_place[unit]].ways;
+        cursors.push(one);
     }
 }
 

@@ -6,6 +6,9 @@ namespace lstmsim {
 /// Put the cursors of all threads of a task on their first operations.
 void Machine::begin(Thread& lead) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
+        if (threads[number].first_cursor == NONE) build_cursors(threads[number]);
+    }
+    for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Thread& thread = threads[number];
         const i64 units = cores[thread.core].kinds;
         lead.open += units;

@@ -71,6 +71,7 @@ class Machine {
     void build_cores();
     void build_units(Core& core, const flat::Core& row);
     void build_threads(Core& core);
+    void build_cursors(Thread& thread);
     void build_groups();
     void build_barriers();
     void build_jobs();

@@ -122,7 +122,7 @@ enum class Asked { NO, PAUSES, FINISHES };
 
 /// A thread of a core, and the task on it. A task on several threads is a chain of them, of which the first leads.
 struct Thread {
-    i64 number = 0, core = 0, context = 0, first_cursor = 0;
+    i64 number = 0, core = 0, context = 0, first_cursor = NONE;  // no cursor before its first task
     i64 job = NONE, member = 0, lead = NONE, next = NONE;
     i64 admitted = 0;
     // what follows is of the leading thread alone
