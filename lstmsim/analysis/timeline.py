@@ -301,7 +301,7 @@ def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: i
 
 def _unit_table(trace: Trace, core: int, unit: int, ways: int, row: int, places: _Places) -> Numbers:
     """The spans of a unit beside the main one, with a row for each way from row `row` on."""
-    rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
+    rows = trace.issues_on(core, unit)
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
     own = row + trace.issue("context")[rows] % ways

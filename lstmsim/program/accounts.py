@@ -117,7 +117,7 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     if unit is None:
         return CoreSpans(_NOTHING, _NOTHING, dict.fromkeys((*CAUSES, "ready", "drain"), _NOTHING))
     stays = stays_on(trace, core)
-    rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
+    rows = trace.issues_on(core, unit)
     stay = stays.of(trace.issue("context")[rows], trace.issue("start")[rows])
     order = np.lexsort((trace.issue("start")[rows], stay))
     rows, stay = rows[order], stay[order]

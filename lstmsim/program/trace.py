@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +181,20 @@ class Trace:
     def issue(self, name: str) -> NDArray[np.int64]:
         """One column of `issues` by its name."""
         return ISSUES.of(self.issues, name)
+
+    @cached_property
+    def _of_units(self) -> dict[tuple[int, int], NDArray[np.int64]]:
+        # one sort for all units: a device has hundreds of them, and a scan of all rows for each takes long
+        where = np.stack([self.issue(name) for name in _BY_TIME])
+        order = np.lexsort(where[::-1])
+        where = where[:, order]
+        heads = np.flatnonzero(np.append(True, (np.diff(where) != 0).any(axis=0))[: len(order)])
+        rows = np.split(order, heads[1:])
+        return dict(zip(zip(*where[:, heads].tolist(), strict=True), rows, strict=False))
+
+    def issues_on(self, core: int, unit: int) -> NDArray[np.int64]:
+        """The places of all rows of `issues` of one unit of a core, in their order."""
+        return self._of_units.get((core, unit), np.zeros(0, dtype=np.int64))
 
     def switch(self, name: str) -> NDArray[np.int64]:
         """One column of `switches` by its name."""
