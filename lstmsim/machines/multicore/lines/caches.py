@@ -64,7 +64,10 @@ def order_of_blocks(polynomial: int, blocks: int) -> Ints:
 
 def sets_of(kind: str, sets: int, lines: int) -> Callable[[Ints], Ints]:
     """What gives the sets of lines."""
-    order = order_of_blocks(polynomial_for(kind, sets), lines // sets + 1)
+    polynomial = polynomial_for(kind, sets)
+    if polynomial == NO_HASH:
+        return lambda numbers: numbers % sets
+    order = order_of_blocks(polynomial, lines // sets + 1)
 
     def found(numbers: Ints) -> Ints:
         blocks, rest = np.divmod(numbers, sets)
