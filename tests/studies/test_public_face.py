@@ -96,8 +96,8 @@ def fit() -> None:
 
 
 def run_sparse() -> None:
-    result = lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.95, chip="edge", ablate=True)
-    arguments = ("--kernel", "spmv", "--prune", "0.95", "--chip", "edge", "--ablate")
+    result = lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.98, chip="edge", ablate=True)
+    arguments = ("--kernel", "spmv", "--prune", "0.98", "--chip", "edge", "--ablate")
     same(result.to_dict(), "sparse", "silero-vad-16k:l0", *arguments)
 
 
@@ -108,9 +108,9 @@ def run_gemm() -> None:
 
 def run_fusion() -> None:
     result = lstmsim.run_fusion(
-        "figure-4", sizes=["rows=256"], settings={"split_rule": "costed"}, modes=["tvm", "stitch"]
+        "figure-4", sizes=["rows=16"], settings={"split_rule": "costed"}, modes=["tvm", "stitch"]
     )
-    arguments = ("--size", "rows=256", "--set", "split_rule=costed", "--modes", "stitch,tvm")
+    arguments = ("--size", "rows=16", "--set", "split_rule=costed", "--modes", "stitch,tvm")
     same(result.to_dict(), "fuse", "figure-4", *arguments)
 
 

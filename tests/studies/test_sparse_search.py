@@ -16,7 +16,7 @@ from tools.drawn_matrices import drawn_matrix
 
 pytestmark = pytest.mark.needs_core
 
-MATRIX = drawn_matrix(48, 80, 96, 3, skew=True)
+MATRIX = drawn_matrix(32, 40, 48, 3, skew=True)
 HELD = {"m": 32, "fixed_percent": 0, "merge": "atomic", "warps": 4, "blocks_per_sm": 2}
 
 

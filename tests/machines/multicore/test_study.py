@@ -64,7 +64,7 @@ def test_the_planned_relief_is_that_of_the_plan() -> None:
     assert gemm.mn_cuts(task)[0].kind == "MN"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("caches", ["cold", "warm"])
 def test_engines_agree_on_any_division(seed: int, caches: str) -> None:
     """Threads without steps too; the end of the last one and the barrier make the makespan."""
@@ -98,7 +98,7 @@ def test_sub_blocks_that_all_begin_at_the_first_would_wait_longer() -> None:
         (Product(1, 1, 1), 61),
         (Product(3, 50, 7), 64),
         (Product(256, 64, 300), 61),
-        (Product(4, 64, 100_000), 64),
+        (Product(4, 64, 20_000), 64),
     ],
 )
 def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> None:

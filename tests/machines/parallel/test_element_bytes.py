@@ -73,8 +73,26 @@ def test_the_instructions_are_those_of_4_bytes_and_half_the_sectors_come(kind: s
     assert counts[0]["load_requests"] == counts[1]["load_requests"]
 
 
-@pytest.mark.parametrize("others", [{}, {"recurrent": "persistent"}, {"fusion": "on"}], ids=str)
-@pytest.mark.parametrize(("cell", "batch"), [("lstm", 1), ("gru", 3), ("rnn", 1)])
+@pytest.mark.parametrize(
+    ("cell", "batch", "others"),
+    [
+        ("lstm", 1, {}),
+        ("gru", 3, {"recurrent": "persistent"}),
+        ("rnn", 1, {"fusion": "on"}),
+        ("gru", 3, {"fusion": "on"}),
+        *(
+            pytest.param(cell, batch, others, marks=pytest.mark.long)
+            for cell, batch, others in (
+                ("lstm", 1, {"recurrent": "persistent"}),
+                ("lstm", 1, {"fusion": "on"}),
+                ("gru", 3, {}),
+                ("rnn", 1, {}),
+                ("rnn", 1, {"recurrent": "persistent"}),
+            )
+        ),
+    ],
+    ids=str,
+)
 def test_both_engines_agree_on_jobs_that_are_sooner_with_2_bytes(cell: str, batch: int, others: dict[str, Any]) -> None:
     asked = scenario(2, cell, batch, **others)
     fast, reference = (lstmsim.run(asked, engine=engine) for engine in ("fast", "reference"))

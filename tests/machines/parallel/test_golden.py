@@ -14,7 +14,7 @@ from tools.contract import differences, read_cases
 PATH = Path(__file__).parents[2] / "data" / "contract_cases_sparse.json"
 CASES = read_cases(str(PATH))
 #: The reference engine goes issue by issue: in the usual run it has the small cases, and one of every kind.
-SMALL = 150
+SMALL = 100
 
 
 def issues(case: dict[str, Any]) -> int:

@@ -31,8 +31,15 @@ def cycles(blocks: int, barriers: int, engine: str) -> int:
     return engines.totals(tabled(lowered.flat, lowered.names), engine, check=False).makespan_cycles
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
-@pytest.mark.parametrize(("blocks", "published_us"), [(20, 2.53), (160, 2.72)])
+@pytest.mark.parametrize(
+    ("blocks", "published_us", "engine"),
+    [
+        (20, 2.53, "fast"),
+        (160, 2.72, "fast"),
+        (20, 2.53, "reference"),
+        pytest.param(160, 2.72, "reference", marks=pytest.mark.long),
+    ],
+)
 def test_a_grid_barrier_takes_what_was_measured(blocks: int, published_us: float, engine: str) -> None:
     one_more = cycles(blocks, 3, engine) - cycles(blocks, 2, engine)
     # one cycle of issue and one until the sync unit begins, 2 for each block, 3830 until all go on

@@ -68,8 +68,18 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("name", JOBS)
-@pytest.mark.parametrize("recurrent", ["kernels", "persistent"])
+#: Jobs that run in both ways; the others do in turn, and in both in the long version.
+BOTH_WAYS = ("lstm", "directions")
+
+
+@pytest.mark.parametrize(
+    ("name", "recurrent"),
+    [
+        pytest.param(name, recurrent, marks=() if name in BOTH_WAYS or number % 2 == way else pytest.mark.long)
+        for way, recurrent in enumerate(("kernels", "persistent"))
+        for number, name in enumerate(JOBS)
+    ],
+)
 def test_both_engines_agree_and_everything_adds_up(name: str, recurrent: str) -> None:
     asked = scenario(JOBS[name], recurrent=recurrent)
     fast, reference = (run(asked, engine=engine) for engine in ("fast", "reference"))

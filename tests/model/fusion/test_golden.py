@@ -12,7 +12,7 @@ from tools.contract import differences
 
 TIMED = [each for each in cases() if any((each["expect"].get("cycles") or {}).values())]
 #: Cases that the reference engine takes a second to ten for, and the others less than that.
-DEAR = {"fusion-1-08", "fusion-1-11", "fusion-1-12", "fusion-1-15"}
+DEAR = {"fusion-1-08", "fusion-1-11", "fusion-1-12", "fusion-1-13", "fusion-1-15", "fusion-1-22"}
 LONG = pytest.mark.skipif(
     int(os.environ.get("LSTMSIM_EXAMPLES", "60")) <= 60,
     reason="1 to 10 s on the reference engine, which takes one issue at a time; the other cases run there always",

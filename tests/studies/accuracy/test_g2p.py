@@ -75,9 +75,10 @@ def test_list_of_words_is_sorted_and_long_enough(words: list[str]) -> None:
     assert len(words) >= 200
 
 
-def test_both_floats_spell_every_word_alike(g2p: G2p, words: list[str]) -> None:
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)])
+def test_both_floats_spell_words_alike(g2p: G2p, words: list[str], every: int) -> None:
     single, double = golden_runner(g2p, np.float32), golden_runner(g2p)
-    assert [word for word in words if spell(g2p, word, single) != spell(g2p, word, double)] == []
+    assert [word for word in words[::every] if spell(g2p, word, single) != spell(g2p, word, double)] == []
 
 
 def test_onnxruntime_spells_alike(g2p: G2p, words: list[str]) -> None:

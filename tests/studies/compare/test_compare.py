@@ -190,7 +190,8 @@ def test_a_chip_on_which_requests_come_too_late_says_so(tmp_path: Path) -> None:
 
 
 def test_the_row_wise_machines_take_part() -> None:
-    jobs = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "deepbench-lstm-512-25"}]})
+    model = {"layers": [{"cell": "lstm", "hidden": 256, "input": 256}]}
+    jobs = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model, "steps": 4}]})
     chips = chips_of(jobs, ["brainwave-s10", "intel-npu-rtl"])
     fast, reference = (compare(jobs, chips, engine=engine) for engine in ("fast", "reference"))
     assert fast.entries == reference.entries

@@ -18,7 +18,7 @@ from lstmsim.studies.compare.result import Comparison
 
 NPU = {"kind": "column-npu", "name": "npu", "frequency_mhz": 260, "cores": [{"npe": 1024, "ep": 8, "vp": 128}]}
 CPU = {"kind": "multicore", "name": "cpu", "frequency_mhz": 2250, "cores": [{"count": 4}]}
-LSTM = {"name": "small", "layers": [{"cell": "lstm", "hidden": 48, "input": 48}]}
+LSTM = {"name": "small", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}
 GRU = {
     "name": "two",
     "layers": [{"cell": "gru", "hidden": 24, "input": 24}, {"cell": "gru", "hidden": 24, "input": 24}],

@@ -72,6 +72,8 @@ def test_no_chip_at_all() -> None:
     assert "none of the chips can run it; brainwave-s10: job lstm-256: core: there is no core 3" in outcome.stderr
 
 
+#: A machine that writes its kernels out has hundreds of thousands of operations for a larger one.
+SMALL = JOB | {"model": {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}, "name": "a"}
 #: Chips of a kind that serves no requests that keep coming.
 _SERVES_NONE = "serves no requests that keep coming"
 
@@ -80,7 +82,7 @@ _SERVES_NONE = "serves no requests that keep coming"
 def test_a_chip_that_serves_no_open_arrivals_has_its_reason_and_the_others_their_figures(
     base: str, others: tuple[str, ...]
 ) -> None:
-    job = JOB | {"name": "a", "count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
+    job = SMALL | {"count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
     reasons = _reasons({"chip": base, "jobs": [job]}, *others)
     told = {chip: reason for chip, reason in zip((base, *others), reasons, strict=True) if reason}
     assert list(told) == [chip for chip in (base, *others) if chip in ("v100", "edge")]
@@ -90,7 +92,7 @@ def test_a_chip_that_serves_no_open_arrivals_has_its_reason_and_the_others_their
 
 
 def test_a_run_that_serves_no_open_arrivals_still_has_its_report() -> None:
-    job = JOB | {"name": "a", "count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
+    job = SMALL | {"count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
     Path("s.json").write_text(json.dumps({"chip": "v100", "jobs": [job]}))
     outcome = call("simulate", "s.json", "--serving", "--json", "r.json", "--report", "r.html")
     assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)

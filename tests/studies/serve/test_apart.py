@@ -9,7 +9,7 @@ import pytest
 import lstmsim
 from lstmsim.studies.simulate.run import run, serving
 
-MANY = 2000
+MANY = 1000
 _JOB = {"model": "lstm-256", "steps": 1, "count": MANY}
 
 

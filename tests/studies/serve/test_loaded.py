@@ -19,7 +19,7 @@ DATA: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [ENTRY]}
 
 
 def saturated(scenario: Any, **keys: Any) -> Any:
-    return lstmsim.saturate(scenario, 0.002, tolerance=0.3, most_requests=4_000, **keys).to_dict()
+    return lstmsim.saturate(scenario, 0.002, tolerance=0.5, most_requests=2_000, **keys).to_dict()
 
 
 def curve(scenario: Any, **keys: Any) -> Any:

@@ -244,7 +244,7 @@ def test_changes_of_one_cycle_may_come_in_several_calls(last: int) -> None:
 def test_memory_does_not_grow_with_the_run() -> None:
     def peak(count: int) -> int:
         tracemalloc.start()
-        collector = Collector(100, kept=5000)
+        collector = Collector(100, kept=1500)
         for row in served(arrivals(Poisson(7e4), count, 100, (2,)), iter(lambda: 1000, None)):
             collector.add(*row)
         assert collector.figures().little.difference == 0
@@ -252,7 +252,7 @@ def test_memory_does_not_grow_with_the_run() -> None:
         tracemalloc.stop()
         return most
 
-    assert peak(24_000) < 1.15 * peak(12_000)
+    assert peak(8_000) < 1.15 * peak(4_000)
 
 
 WRONG: list[tuple[list[Finished], str]] = [

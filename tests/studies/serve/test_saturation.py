@@ -104,7 +104,7 @@ def test_a_queue_whose_arrivals_share_a_key_is_monotone() -> None:
 
     def simulate(rate: float) -> float:
         collector = Collector(1)
-        for row in served(arrivals(Poisson(rate), 20_000, 1, (5, "sat")), repeat(1000)):
+        for row in served(arrivals(Poisson(rate), 8_000, 1, (5, "sat")), repeat(1000)):
             collector.add(*row)
         return collector.figures().latency.p99.value / 1000
 

@@ -97,7 +97,7 @@ def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
     assert "precision" not in resolved_text(plain)
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(scenarios())
 def test_any_scenario_comes_back(scenario: Scenario) -> None:
     assert_same(loaded(resolved_text(scenario)), scenario)
@@ -164,7 +164,7 @@ PLAIN = (
 KEYS = st.text(max_size=8)
 
 
-@settings(max_examples=int(os.environ.get("LSTMSIM_EXAMPLES", "60")))
+@settings(max_examples=int(os.environ.get("LSTMSIM_EXAMPLES", "25")))
 @given(
     st.dictionaries(
         KEYS,
