@@ -357,8 +357,7 @@ def _layers_of(program: Program, phases: Sequence[Phase], cores: Sequence[int], 
         unit, member, cycles, count, work, extra = (rows[:, place] for place in _PLACES)
         more = np.array([sum(column) for column in phase.extra_cycles] + [0], dtype=np.int64)
         taken, done = cycles * count * phase.repeat + more[extra], work * count * phase.repeat
-        # the layer of each operation; -1 for operations of none
-        layers = np.array([place[0] if place else -1 for _, place in phase.body.names], dtype=np.int64)
+        layers = phase.body.layers
         for rank, core in enumerate(cores):
             if core >= len(peaks) or program.cores[core].accounted is None:
                 continue

@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
 from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, WeightSet
+from lstmsim.program.program import Body, Buffer, Program, TabledProgram, Task, Way, WeightSet
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
@@ -72,45 +72,41 @@ class Writer:
             if self.need_count:
                 operations = operations.copy()
                 operations[_FIRST_NEED::_OPERATION_WIDTH] += self.need_count
-            self.rows["bodies"] += (self.operation_count, body.size, -1, 0)
+            size = len(operations) // _OPERATION_WIDTH
+            self.rows["bodies"] += (self.operation_count, size, -1, 0)
             self.operations.append(operations)
             self.needs.append(needs)
-            self.operation_count += body.size
+            self.operation_count += size
             self.need_count += len(needs) // _NEED_WIDTH
         return number
 
-    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
-        """Write a variant."""
-        place = self.phases.get(id(phases))
+    def variant(self, way: Way) -> None:
+        """Write a way in which tasks run."""
+        place = self.phases.get(id(way.phases))
         if place is None:
-            place = self.phases[id(phases)] = (self.size("phases"), len(phases))
-            for phase in phases:
-                self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
-                self.rows["phases"] += (
-                    self.size("extras"),
-                    len(phase.extra_cycles),
-                    phase.first_barrier,
-                    phase.barriers,
-                )
+            place = self.phases[id(way.phases)] = (self.size("phases"), len(way.phases))
+            rows = self.rows["phases"]
+            for phase, step in zip(way.phases, way.first_steps, strict=True):
+                rows += (self.body(phase.body), phase.repeat, phase.mirrored, step)
+                rows += (self.size("extras"), len(phase.extra_cycles), phase.first_barrier, phase.barriers)
                 for column in phase.extra_cycles:
                     self.rows["extras"] += column
-        self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
-        for buffer in buffers:
+        self.rows["variants"] += (way.kind, way.members, *place, self.size("buffers"), len(way.buffers))
+        for buffer in way.buffers:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
-    def variants_of(self, task: Task) -> tuple[int, int, int, int]:
-        """Write the variants of a task; first row and count for kinds of cores, and for several cores at once."""
-        members = 1 + max(map(len, task.gang)) if task.gang else 1
-        first = self.size("variants")
-        for kind, phases in task.variants:
-            self.variant(kind, members, phases, task.slots(kind))
-        for moldable in task.moldable:
-            self.variant(0, moldable.members, moldable.phases, moldable.buffers)
-        return first, len(task.variants), first + len(task.variants), len(task.moldable)
+    def variants(self, ways: Sequence[Way], moldable: int) -> tuple[int, int, int, int]:
+        """Write the ways in which a task can run, the last `moldable` of them on several cores at once.
 
-    def group(self, task: Task) -> int:
+        Gives the first row and the count for kinds of cores, and for several cores.
+        """
+        first, kinds = self.size("variants"), len(ways) - moldable
+        for way in ways:
+            self.variant(way)
+        return first, kinds, first + kinds, moldable
+
+    def group(self, places: tuple[tuple[int, ...], ...]) -> int:
         """The row of a task's places, which are written when they come for the first time."""
-        places = task.places
         number = self.groups.get(places)
         if number is None:
             number = self.groups[places] = len(self.groups)
@@ -133,10 +129,10 @@ class Writer:
             self.rows["weight_sets"] += (-1 if key is None else key, weight_set.size)
         return number, weight_set.loading
 
-    def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
+    def profile(self, task: Task, places: tuple[tuple[int, ...], ...], variants: tuple[int, int, int, int]) -> None:
         """Write what a task has in common with others."""
-        limits = (-1 if each is None else each for each in (task.queue_limit, task.patience))
-        self.rows["profiles"] += (self.group(task), *self.weight_set(task.weight_set), task.affine, task.preempts)
+        limits = [-1 if each is None else each for each in (task.queue_limit, task.patience)]
+        self.rows["profiles"] += (self.group(places), *self.weight_set(task.weight_set), task.affine, task.preempts)
         self.rows["profiles"] += (*limits, *variants)
 
     def tasks(self, tasks: Sequence[Task]) -> None:
@@ -153,13 +149,13 @@ class Writer:
             if key != last:
                 last = key
                 if key not in profiles:
+                    profiles[key], places = len(profiles), task.places
                     if same not in variants:
-                        variants[same] = self.variants_of(task)
-                    profiles[key] = len(profiles)
-                    self.profile(task, variants[same])
+                        variants[same] = self.variants(task.ways, len(task.moldable))
+                    self.profile(task, places, variants[same])
                 profile = profiles[key]
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
-            rows += (-1 if each is None else each for each in _LINKS(task))
+            rows += [-1 if each is None else each for each in _LINKS(task)]
 
     def cores(self, program: Program) -> None:
         """Write cores, their units, and what their memories hold.
@@ -169,7 +165,7 @@ class Writer:
         for core in program.cores:
             held = [self.weight_sets[key, 0] for key in core.held if (key, 0) in self.weight_sets]
             self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units))
-            self.rows["cores"] += (-1 if each is None else each for each in (core.accounted, core.capacity))
+            self.rows["cores"] += [-1 if each is None else each for each in (core.accounted, core.capacity)]
             self.rows["cores"] += (core.shared, core.mirrors)
             self.rows["cores"] += (self.size("held"), len(held))
             self.rows["held"] += held
@@ -256,9 +252,9 @@ class _Namer(Writer):
             self.operation_rows += body.operations
         return number
 
-    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
-        super().variant(kind, members, phases, buffers)
-        self.buffer_rows += buffers
+    def variant(self, way: Way) -> None:
+        super().variant(way)
+        self.buffer_rows += way.buffers
 
 
 def names_of(program: Program) -> FlatNames:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.program.flat import FlatProgram
@@ -27,6 +30,7 @@ __all__ = [
     "TabledProgram",
     "Task",
     "Unit",
+    "Way",
     "WeightSet",
 ]
 
@@ -38,46 +42,43 @@ class Body:
     and keeps it. Two bodies are equal if their operations are.
     """
 
-    __slots__ = ("_names", "_operations", "_rows")
-
     def __init__(self, operations: tuple[Operation, ...]) -> None:
-        self._operations: tuple[Operation, ...] | None = operations
-        self._rows: Rows | None = None
-        self._names: Sequence[Name] = ()
+        self.__dict__["operations"] = operations
 
     @classmethod
     def of_rows(cls, rows: Rows, names: Sequence[Name]) -> Body:
         """A body from its rows, and of each row the operation's label and place."""
         body = cls.__new__(cls)
-        body._operations, body._rows, body._names = None, rows, names
+        body.__dict__.update(rows=rows, names=names)
         return body
 
-    @property
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a body does not change, and so does not its {name}")
+
+    @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """The operations, in issue order."""
-        operations = self._operations
-        if operations is None:
-            assert self._rows is not None, "a body has rows or operations"
-            operations = self._operations = operations_of(self._rows, self._names)
-        return operations
+        return operations_of(self.rows, self.names)
 
-    @property
+    @cached_property
     def rows(self) -> Rows:
         """Its rows of the flat form."""
-        rows = self._rows
-        if rows is None:
-            rows = self._rows = rows_of(self.operations)
-        return rows
+        return rows_of(self.operations)
 
-    @property
+    @cached_property
     def names(self) -> Sequence[Name]:
         """Label and place of each operation."""
-        return self._names or [(each.label, each.place) for each in self.operations]
+        return [(each.label, each.place) for each in self.operations]
+
+    @cached_property
+    def layers(self) -> NDArray[np.int64]:
+        """The layer of each operation, shape (operations,); -1 for operations of none."""
+        return np.array([place[0] if place else -1 for _, place in self.names], dtype=np.int64)
 
     @property
     def size(self) -> int:
         """How many operations it has."""
-        return len(self._operations) if self._rows is None and self._operations is not None else self.rows.size
+        return self.rows.size if "rows" in self.__dict__ else len(self.operations)
 
     def __eq__(self, other: object) -> bool:
         return self.operations == other.operations if isinstance(other, Body) else NotImplemented
@@ -193,6 +194,26 @@ class Moldable:
     buffers: tuple[Buffer, ...] = ()
 
 
+def _first_steps(phases: tuple[Phase, ...]) -> tuple[int, ...]:
+    return tuple([phase.step(0) for phase in phases])
+
+
+class Way(NamedTuple):
+    """A way in which a task can run.
+
+    kind: kind of its core; 0 for several cores at once, all of one kind.
+    members: how many cores it takes.
+    phases, first_steps: its phases, and of each the time step of iteration 0.
+    buffers: its buffers.
+    """
+
+    kind: int
+    members: int
+    phases: tuple[Phase, ...]
+    first_steps: tuple[int, ...]
+    buffers: tuple[Buffer, ...]
+
+
 @record
 class Task:
     """The demand of one job on the machine. docs/program_format.md has the rules of admission.
@@ -249,6 +270,17 @@ class Task:
         """The cores of each place where the task may run. The first core of a place is one of `cores`."""
         gang = self.gang or ((),) * len(self.cores)
         return tuple((core, *others) for core, others in zip(self.cores, gang, strict=True))
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """All ways in which the task can run: one for each of `variants`, then one for each of `moldable`."""
+        members = 1 + max(map(len, self.gang)) if self.gang else 1
+        buffers = dict(self.buffers)
+        one = [
+            Way(kind, members, phases, _first_steps(phases), buffers.get(kind, ())) for kind, phases in self.variants
+        ]
+        several = [Way(0, each.members, each.phases, _first_steps(each.phases), each.buffers) for each in self.moldable]
+        return (*one, *several)
 
     def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
         """The phases for a core of this kind, or for `members` cores of a moldable task."""

@@ -11,7 +11,6 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,12 +101,20 @@ class Machine:
         code = self._core.lstmsim_open(
             self._words.ctypes.data, len(self._words), keep + 2 * fed, byref(self._own), self._message, _ROOM
         )
-        self._close = finalize(self, self._core.lstmsim_close, self._own)
         self._checked(code)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_own"):
+            self._close()
+
+    def _close(self) -> None:
+        handle, self._own = self._own, c_void_p()
+        if handle.value is not None:
+            self._core.lstmsim_close(handle)
 
     @property
     def _handle(self) -> c_void_p:
-        if not self._close.alive:
+        if self._own.value is None:
             raise RuntimeError("the machine was closed when it failed")
         return self._own
 
@@ -229,11 +236,15 @@ def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
 
 def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
     """The totals of a run without recording it. Arguments and errors as of `run`."""
-    machine = _ran(program, keep=False, check=check)
+    tasks, counted, pauses = _counted(_ran(program, keep=False, check=check))
+    return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], tasks, PAUSES.ordered(pauses))
+
+
+def _counted(machine: Machine) -> tuple[Ints, Ints, Ints]:
+    """Of a machine at its end the tasks, what each core has counted, and the pauses as they came."""
     tasks = machine.table(Table.TASKS, len(TASKS.columns))
     counted = machine.totals(int(tasks[:, _FINISH].max(initial=0)), _COUNTS)
-    pauses = machine.table(Table.PAUSES, len(PAUSES.columns))
-    return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], tasks, PAUSES.ordered(pauses))
+    return tasks, counted, machine.table(Table.PAUSES, len(PAUSES.columns))
 
 
 class Feed:
