@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from lstmsim.base.checks import is_unicode
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_written, refuse_if_read, whole_file
 from lstmsim.base.records import record
@@ -38,6 +39,8 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
     `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a
     parent of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
     """
+    if "\0" in folder or not is_unicode(folder):
+        raise InputError(Mistake(f"folder {folder!r}", "is not a path"))
     real = os.path.realpath(folder)
     around = real if os.path.isdir(real) else os.path.dirname(real)
     if os.path.lexists(real) and not os.path.isdir(real):

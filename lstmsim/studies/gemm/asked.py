@@ -84,9 +84,10 @@ def shape_asked(request: GemmRequest) -> Shape:
         refuse(Mistake(name, "is missing: give M, N and K, or a model") for name in missing)
         shape = Shape(Product(*(int(each) for each in sizes.values() if each is not None)), "")
     else:
+        model = _model(request.model)
         given = [name for name, size in sizes.items() if size is not None]
         refuse(Mistake(name, "is given, and a model too: give the one or the other") for name in given)
-        shape = _shape_of_layer(request.model, **layer)
+        shape = _shape_of_layer(model, **layer)
     _check_size(shape.product)
     return shape
 
@@ -99,15 +100,12 @@ def _check_size(product: Product) -> None:
             raise InputError(Mistake("sizes", text))
 
 
-def _shape_of_layer(
-    model: Path | Model, product: str, layer: int, batch: int, steps: int | None, part: int | None
-) -> Shape:
+def _shape_of_layer(read: Model, product: str, layer: int, batch: int, steps: int | None, part: int | None) -> Shape:
     if product != "step" and steps is None:
         raise InputError(Mistake("steps", f"is missing: the {product} goes over all time steps, like steps 25"))
     if product == "step" and steps is not None:
         text = "one time step has none: leave it out, or ask for the projection or the gradient"
         raise InputError(Mistake("steps", text))
-    read = _model(model)
     if layer >= len(read.layers):
         count = f"{len(read.layers)} layer" + ("s" if len(read.layers) > 1 else "")
         raise InputError(Mistake("layer", f"{read.name} has {count}, numbered from 0; got {layer}"))

@@ -67,7 +67,7 @@ def run_gemm_threads(request: GemmThreadsRequest) -> GemmScaling:
     [1.0, 2.1]
     """
     threads = request.threads
-    count = f"is for one number of threads, and {len(threads)} are given"
+    count = f"is for one number of threads, and {len(threads)} are given" if len(threads) > 1 else "is for run_gemm"
     refuse(Mistake(name, count) for name, value in _ALONE.items() if getattr(request, name) not in (value, False))
     twice = [each for each in dict.fromkeys(threads) if list(threads).count(each) > 1]
     refuse(Mistake("threads", f"{each} is given more than once") for each in twice)

@@ -26,7 +26,7 @@ from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
-from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.request import names_of, refuse, takes
 from lstmsim.studies.simulate.run import expect
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError, processors
@@ -139,9 +139,10 @@ class _Store:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = None if folder is None else os.path.join(os.fspath(folder), "points")
-        if self.folder is not None:
+        if folder is not None:
+            refuse([] if os.fspath(folder) else [Mistake("folder", "the name is empty")])
             try:
-                os.makedirs(self.folder, exist_ok=True)
+                os.makedirs(str(self.folder), exist_ok=True)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({reason})")) from None

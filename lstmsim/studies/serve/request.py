@@ -139,7 +139,9 @@ class SaturateRequest:
         ),
     ] = None
     tolerance: Annotated[float, Key("Relative tolerance of the reported rate.", metavar="SHARE")] = 0.01
-    most_requests: Annotated[int | None, Key("Most requests of one run.", follows="1,000,000", metavar="N")] = None
+    most_requests: Annotated[
+        int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
+    ] = None
     overrides: Overrides = ()
     progress: Progress = None
 

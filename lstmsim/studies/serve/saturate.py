@@ -71,6 +71,7 @@ def saturate(request: SaturateRequest) -> Saturation:
     True
     """
     bounds, low, high, tolerance = dict(request.bounds_ms or {}), request.low, request.high, request.tolerance
+    refuse(*(wrong_value("a name in bounds_ms", name, str) for name in bounds))
     refuse(*(wrong_value(f"bound of {show(name)}", each, float) for name, each in bounds.items()))
     asked = drawn_anew(request.scenario), tuple(request.overrides)
     runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), request.progress)
@@ -91,8 +92,6 @@ def saturate(request: SaturateRequest) -> Saturation:
 
 def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
     """Give the fewest and the most requests of a run."""
-    if most is not None and most < 1:
-        raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
     limit = MOST_REQUESTS if most is None else most
     return min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100)))), limit
 

@@ -181,7 +181,10 @@ def _wrong(name: str, value: Any, kind: Any, key: Key | None) -> list[Mistake]:
         if parts and isinstance(outer, type) and _is_list(outer) and _is(value, outer):
             if outer is tuple and ... not in parts and len(parts) != len(value):
                 return [Mistake(name, f"must be {len(parts)} values, got {len(value)}")]
-            entries = (wrong_value(f"{name}.{index}", entry, parts[0]) for index, entry in enumerate(value))
+            hints: Sequence[Any] = parts if outer is tuple and ... not in parts else [parts[0]] * len(value)
+            entries = (
+                wrong_value(f"{name}.{index}", *pair) for index, pair in enumerate(zip(value, hints, strict=True))
+            )
             return [wrong for some in entries for wrong in some]
     if _is(value, kind):
         sentence = "" if key is None or value is None else key.wrong(value)
@@ -195,9 +198,11 @@ def _wrong(name: str, value: Any, kind: Any, key: Key | None) -> list[Mistake]:
 
 
 def called(function: F) -> F:
-    """Make a public function say which argument is of a wrong type, where it fails because of that.
+    """Make a public function say which argument is of a wrong type.
 
-    A function of a request has checked its arguments itself; here its documentation gets the meaning of each.
+    Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
+    comes from, and they are looked at where it fails. A function of a request checks its arguments itself; here its
+    documentation gets the meaning of each.
 
     >>> @called
     ... def doubled(values: list[int], again: bool = False) -> list[int]:
@@ -207,8 +212,16 @@ def called(function: F) -> F:
     lstmsim.InputError: values: must be a list, got nothing
     """
 
+    request = getattr(function, "request", None)
+    plain: dict[str, Any] = {}
+
     @wraps(function)
     def call(*values: Any, **named: Any) -> Any:
+        if request is None:
+            if not plain:
+                hints = {name: hint_of(function, name) for name in function.__annotations__}
+                plain.update((name, hint) for name, hint in hints.items() if not _of_lstmsim(hint))
+            refuse(_wrong_types(function, values, named, plain))
         try:
             return function(*values, **named)
         except (TypeError, ValueError, AttributeError) as error:
@@ -217,7 +230,6 @@ def called(function: F) -> F:
                 raise
             raise InputError(mistakes) from error
 
-    request = getattr(function, "request", None)
     if request is not None:
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{arguments_text(request)}"
     return call  # type: ignore[return-value]
@@ -247,17 +259,28 @@ def sentence_of(each: Described, more: str = "") -> str:
     return f"{meaning}. Default: {follows}." if ". " in meaning else f"{meaning}; default: {follows}."
 
 
-def _wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Mapping[str, Any]) -> list[Mistake]:
-    """The arguments whose values are not of the types that the function names."""
+def _wrong_types(
+    function: Callable[..., Any],
+    values: tuple[Any, ...],
+    named: Mapping[str, Any],
+    hints: Mapping[str, Any] | None = None,
+) -> list[Mistake]:
+    """The arguments whose values are not of the types that the function names; hints: only these, by name."""
     try:
         given = inspect.signature(function).bind(*values, **named).arguments
     except TypeError:
         return []
-    wrong = (wrong_value(name, value, _hint(function, name)) for name, value in given.items())
+    known = {name: hint_of(function, name) for name in given} if hints is None else hints
+    wrong = (wrong_value(name, value, known[name]) for name, value in given.items() if name in known)
     return [each for some in wrong for each in some]
 
 
-def _hint(function: Callable[..., Any], name: str) -> Any:
+def _of_lstmsim(hint: Any) -> bool:
+    """Whether a type, or one of several, is a class of lstmsim."""
+    return any(getattr(each, "__module__", "").startswith("lstmsim") for each in _members(unwrapped(hint)[0]))
+
+
+def hint_of(function: Callable[..., Any], name: str) -> Any:
     """The annotation of an argument; `object` where it has none, or names what only a type checker imports."""
     one = type("One", (), {"__annotations__": {name: function.__annotations__.get(name, object)}})
     try:
@@ -279,13 +302,19 @@ def _is(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return isinstance(value, str | int) and value in parts
     if hint in (int, float):
-        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
-    kind = origin or hint
+        # a fraction holds no number of more bits
+        large = hint is float and type(value) is int and value.bit_length() > 1023
+        return not large and isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    kind: Any = origin or hint
     if hint is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return True
     if _is_list(kind):
-        entries = not isinstance(value, str | bytes | Mapping) and isinstance(value, list | tuple | kind)
-        return entries and all(_is(each, parts[0]) for each in value) if parts else entries
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, list | tuple | kind):
+            return False
+        entries: Any = value
+        if kind is tuple and parts and ... not in parts:
+            return len(parts) == len(entries) and all(map(_is, entries, parts))
+        return not parts or all(_is(each, parts[0]) for each in entries)
     return isinstance(value, kind)
 
 

@@ -237,6 +237,9 @@ def outputs(
     from lstmsim.analysis import replay as making
     from lstmsim.files.scenario.numbers import job_data
 
+    refuse(wrong_value("checks", checks, Sequence[making.Checked] | None))
+    if checks is not None and len(checks) != len(result.report.jobs):
+        raise InputError(Mistake("checks", f"must be those of the {len(result.report.jobs)} jobs, got {len(checks)}"))
     making.check_size(result.scenario)
     data = job_data(result.scenario, random_weights)
     return making.outputs(result.scenario, result.program, result.trace, data, progress, checks)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.analysis.timeline import Timeline
+from lstmsim.base.errors import Mistake
+from lstmsim.base.keys import Key
 from lstmsim.report.document import Document, Section
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.request import Path, Source, refuse, wrong_value
@@ -38,6 +40,7 @@ def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None 
     """
     from lstmsim.analysis import files as traces
 
+    refuse(wrong_value("limit_bytes", limit_bytes, Annotated[int, Key(low=0)] | None))
     expect(timeline, (Run, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
     traces.save_trace(timeline.timeline if isinstance(timeline, Run) else timeline, path, limit_bytes)
 
@@ -76,6 +79,12 @@ def save_report(
     """
     result = run_of(result, "save_report")
     import os
+
+    from lstmsim.studies.serve.result import Serving
+
+    if serving is not None:
+        expect(serving, (Serving, Refused), "save_report", "as serving what lstmsim.serving(result) gives")
+    refuse([Mistake("trace_path", "the name is empty")] if trace_path is not None and not os.fspath(trace_path) else [])
 
     from lstmsim.base.files import whole_file
     from lstmsim.machines.registry import target_of
