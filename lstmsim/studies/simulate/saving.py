@@ -87,23 +87,10 @@ def save_report(
     refuse([Mistake("trace_path", "the name is empty")] if trace_path is not None and not os.fspath(trace_path) else [])
 
     from lstmsim.base.files import whole_file
-    from lstmsim.machines.registry import target_of
-    from lstmsim.studies.fit.device import published_on
-    from lstmsim.studies.fit.fit import fit_summary
-    from lstmsim.studies.fit.needs import NO_PARTS
-    from lstmsim.studies.fit.report import fit_document
     from lstmsim.studies.simulate.page.page import report_page
 
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
-    if device is None and target_of(result.scenario.chip.kind).hardware() is None:
-        missing = f"{NO_PARTS.format(kind=result.scenario.chip.kind)}: nobody can tell which devices it fits"
-        fitting = Document.of("", missing)
-    else:
-        title, *verdicts = fit_summary(fit(result.scenario)).paragraphs
-        fitted = None if device is None else fit(result.scenario, [device])[0]
-        shown = Document.of("") if fitted is None else fit_document(fitted, published_on(fitted.device))
-        fitting = Document(shown.headline, (*shown.sections, Section.of(*verdicts, title=title)))
     said = [("Remarks", Document.of("", *result.report.remarks))] if result.report.remarks else []
     if isinstance(serving, Refused):
         said, serving = [*said, ("Serving", Document.of("", serving.to_text()))], None
@@ -111,7 +98,7 @@ def save_report(
     page = report_page(
         result,
         trace_file=trace_file,
-        fit=fitting,
+        fit=_fitting(result, device),
         serving=serving,
         extra_sections=sections,
         command=command,
@@ -119,6 +106,23 @@ def save_report(
     )
     with whole_file(path) as file:
         file.write(page)
+
+
+def _fitting(result: Run, device: str | None) -> Document:
+    """The chip on the device that was asked for, and which of the known ones it fits."""
+    from lstmsim.machines.registry import target_of
+    from lstmsim.studies.fit.device import published_on
+    from lstmsim.studies.fit.fit import fit_summary
+    from lstmsim.studies.fit.needs import NO_PARTS
+    from lstmsim.studies.fit.report import fit_document
+
+    kind = result.scenario.chip.kind
+    if device is None and target_of(kind).hardware() is None:
+        return Document.of("", f"{NO_PARTS.format(kind=kind)}: nobody can tell which devices it fits")
+    title, *verdicts = fit_summary(fit(result.scenario)).paragraphs
+    fitted = None if device is None else fit(result.scenario, [device])[0]
+    shown = Document.of("") if fitted is None else fit_document(fitted, published_on(fitted.device))
+    return Document(shown.headline, (*shown.sections, Section.of(*verdicts, title=title)))
 
 
 def plot(
