@@ -11,7 +11,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HOME))
 
-import hatch_build  # type: ignore[import-untyped]  # noqa: E402
+import hatch_build  # noqa: E402
 from lstmsim.engines.fast.run import OWN  # noqa: E402
 
 __all__ = ["build_cost", "compiler"]

@@ -43,7 +43,8 @@ _SMALL = (("v100", 1, 64), ("edge", 2, 64), ("edge", 8, 256))
 
 def measured(batch: int, hidden: int, mode: str) -> dict[str, float]:
     """Seconds of each part, instructions, peak memory in MB."""
-    chip, result = load_chip("v100"), {}
+    chip: Any = load_chip("v100")
+    result = {}
     graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), fusion.numbers(chip, {})
 
     def part(name: str, work: Callable[[], Any]) -> Any:
@@ -83,7 +84,7 @@ def both_rows() -> list[list[str]]:
 
 def _both(preset: str, batch: int, hidden: int, mode: str) -> list[str]:
     """A row."""
-    chip = load_chip(preset)
+    chip: Any = load_chip(preset)
     graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), fusion.numbers(chip, {})
     work = fusion.lower(chip, graph, kernels_of(graph, planned(graph, device), device, mode), mode)
     program = tabled(work.flat, work.names)

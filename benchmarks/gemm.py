@@ -21,7 +21,7 @@ from lstmsim.machines.multicore.steps import in_rounds, steps_of
 
 __all__ = ["GEMM_HEAD", "GEMM_NOTE", "TASKS", "WALK_HEAD", "gemm_rows", "walk_rows"]
 
-_CHIP = load_chip("epyc-7742")
+_CHIP: Any = load_chip("epyc-7742")
 _PRODUCT = Product(1024, 1024, 1024)
 #: What the tables show.
 GEMM_NOTE = """The product 1024 x 1024 x 1024 on 64 threads has 18 to 26 million accesses of lines, by its cut.

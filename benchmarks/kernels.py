@@ -81,7 +81,8 @@ def measured(make: Callable[[], Csr], kernel: str, columns: int) -> dict[str, fl
     columns: of the dense operand.
     """
     matrix = make()
-    device, method = load_chip("v100"), METHODS[kernel]["csr"]
+    device: Any = load_chip("v100")
+    method = METHODS[kernel]["csr"]
     task = SparseTask(kernel, "csr", matrix, drawn_operands(kernel, matrix, columns, 0))
     result: dict[str, float] = {"entries": matrix.entries, "MB before": _megabytes()}
 

@@ -45,7 +45,9 @@ def machine_of(keys: Case) -> MulticoreCpu:
     missing = [name for name in NUMBERS if name not in keys]
     if missing:
         raise InputError(Mistake("machine", f"has no {listed(missing)}"))
-    values = {name: tuple(value) if isinstance(value := keys[name], list) else value for name in NUMBERS}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value := keys[name], list) else value for name in NUMBERS
+    }
     core = CpuCore(**{name: values.pop(name) for name in OF_CORES})
     return MulticoreCpu("", 1000, (core,) * values.pop("cores"), **values)
 

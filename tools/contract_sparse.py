@@ -52,7 +52,7 @@ def device_of(keys: Case) -> ParallelDevice:
     """
     given = {**(TOY if keys["preset"] == "toy" else {}), **{key: each for key, each in keys.items() if key != "preset"}}
     chip: Any = load_chip("v100" if keys["preset"] == "toy" else keys["preset"])
-    values = {key: tuple(each) if isinstance(each, list) else each for key, each in given.items()}
+    values: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in given.items()}
     sms = values.pop("sms", len(chip.cores))
     latencies = {key.removesuffix(_LATENCY): values.pop(key) for key in list(values) if key.endswith(_LATENCY)}
     core = chip.cores[0]
@@ -300,11 +300,11 @@ class _Figures:
         return [[each.name, at, 4 * each.elements] for each, at in zip(arrays, addresses(arrays), strict=True)]
 
     def _order(self) -> Any:
-        plan = self.made and self.made.plan
+        plan: Any = self.made and self.made.plan
         return plan.dealt.order.tolist() if self._option("order") == "sorted" else None
 
     def _placing(self) -> Any:
-        plan = self.made and self.made.plan
+        plan: Any = self.made and self.made.plan
         return None if self._option("dispatch") in (None, "demand") else plan.dealt.sm.tolist()
 
     def _option(self, name: str) -> Any:

@@ -18,12 +18,12 @@ import pickletools
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from speech_features import mel_frames, recording, silero_frames
+from speech_features import mel_frames, recording, silero_frames  # type: ignore[import-not-found]
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 
@@ -134,7 +134,12 @@ def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray], **notes: st
 
 
 _LITERALS = {"BININT", "BININT1", "BININT2", "BINUNICODE", "LONG1", "BINFLOAT"}
-_FRESH = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "NONE": lambda: None}
+_FRESH: dict[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "NONE": lambda: None,
+}
 _FRESH |= {"NEWTRUE": lambda: True, "NEWFALSE": lambda: False}
 
 

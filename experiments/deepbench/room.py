@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lstmsim import ColumnNpu, Model, Scenario, machines
+from lstmsim import ColumnNpu, machines
 from lstmsim.machines.column.npu import Memory
 from lstmsim.machines.column.plan import blocks_of, streamed
-from lstmsim.model.model import Precision
+from lstmsim.model.model import Model, Precision
+from lstmsim.model.scenario import Scenario
 from lstmsim.studies.compare.device_fits import DeviceFit, fit_on
 from lstmsim.studies.compare.result import Entry, geometric_mean
 from lstmsim.studies.compare.run import compare
@@ -67,7 +68,7 @@ class Tried:
 
 
 def all_tried(
-    scenarios: Mapping[str, Scenario], make: Callable[[int, int, int], ColumnNpu], on: Device, whole: bool
+    scenarios: Mapping[str, Scenario], make: Callable[..., ColumnNpu], on: Device, whole: bool
 ) -> tuple[Tried, ...]:
     """Find the largest chip of each of `WIDTHS` and run the tasks on it.
 

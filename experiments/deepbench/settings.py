@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 
 from experiments.deepbench.room import Placed, Tried, all_tried, fastest, placed
-from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, load_scenario
+from lstmsim import ColumnCore, ColumnNpu, Latency, load_scenario
 from lstmsim.files.published import deepbench, hardware
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.row.npu import RowNpu
+from lstmsim.model.scenario import Scenario
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
 from lstmsim.studies.compare.run import compare
 from lstmsim.studies.fit.device import device, device_of

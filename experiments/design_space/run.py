@@ -63,8 +63,12 @@ def points(table: Path) -> list[Point]:
         rows = [row for row in csv.DictReader(file) if row["status"] == "done"]
     return [
         Point(
-            *(int(row[name]) for name in ("npe", "hidden", "ep", "threads", "makespan_cycles")),
-            float(row["utilization"]),
+            npe=int(row["npe"]),
+            hidden=int(row["hidden"]),
+            ep=int(row["ep"]),
+            threads=int(row["threads"]),
+            cycles=int(row["makespan_cycles"]),
+            utilization=float(row["utilization"]),
         )
         for row in rows
     ]

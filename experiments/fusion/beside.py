@@ -68,7 +68,7 @@ def _named(name: str, sizes: Mapping[str, int]) -> str:
 
 def ablation_table(cases: Sequence[tuple[str, Mapping[str, int], str]]) -> list[str]:
     """A row for each case: cycles, and grid barriers in brackets."""
-    lines = []
+    lines: list[str] = []
     for name, sizes, rule in cases:
         rows = steps(name, sizes, rule)
         lines = lines or head("cycles (kernels, grid barriers)", *rows)

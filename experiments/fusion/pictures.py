@@ -47,7 +47,7 @@ def cycles(path: Path, hidden: Sequence[int] = HIDDEN, batches: Sequence[int] = 
             panel.set_title(f"batch {batch}")
         panels[0].set_ylabel("cycles of a step, without products")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-        save(figure, path)
+        save(figure, str(path))
     return path
 
 

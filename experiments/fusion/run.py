@@ -21,10 +21,8 @@ def summary(small: bool = False) -> str:
     sizes = [(hidden, batch) for batch in grid.BATCHES for hidden in grid.HIDDEN]
     plain = [(64, 1), (2048, 1), (256, 16), (512, 256)]
     sizes, plain = (sizes[:3], plain[:1]) if small else (sizes, plain)
-    ablated, kinds, rows = (
-        (some[:2] if small else some)
-        for some in (beside.ABLATED, beside.KINDS, shapes.SHAPES[::-1][1:4] if small else shapes.SHAPES)
-    )
+    ablated, kinds = (some[:2] if small else some for some in (beside.ABLATED, beside.KINDS))
+    rows = shapes.SHAPES[::-1][1:3] if small else shapes.SHAPES
     layernorm, tail = grid.GRAPHS
     sections = [
         ("Cycles of a layer-normalised LSTM", grid.ABOUT["cycles"], grid.cycles_table(layernorm, sizes)),

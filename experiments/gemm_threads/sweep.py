@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from experiments.gemm_threads.study import SECTION_2, Case, Ran, all_ran, cut_text, plan_of
+from lstmsim.machines.gemm import Cut
 
 __all__ = ["ABOUT", "SHAPES", "THREADS", "cycles", "grid", "ranks", "swept", "wins"]
 
@@ -151,7 +152,7 @@ def _planned(row: Ran, caches: str, settings: Mapping[str, object]) -> str:
     return f"{row.cycles(cut, caches):,} ({cut_text(cut)}{rank})"
 
 
-def _cell(row: Ran, cut: object, caches: str) -> str:
+def _cell(row: Ran, cut: Cut, caches: str) -> str:
     return f"{row.cycles(cut, caches):,} ({cut_text(cut)})"
 
 

@@ -151,7 +151,7 @@ def blocked(small: bool) -> dict[str, Blocked]:
     return rows
 
 
-def _spmv(matrix: Csr, chip: object, method: str, **options: object) -> tuple[int, int]:
+def _spmv(matrix: Csr, chip: object, method: str, **options: Any) -> tuple[int, int]:
     return _told(ran(matrix, "spmv", chip, method, **options))
 
 

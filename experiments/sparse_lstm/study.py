@@ -39,7 +39,7 @@ LANES = (1, 4, 8, 32)
 @cache
 def sixteenth() -> Any:
     """A sixteenth of a V100, cold."""
-    chip = lstmsim.load_chip("v100")
+    chip: Any = lstmsim.load_chip("v100")
     return replace(chip, name="v100/16", cores=chip.cores[:5], partitions=2)
 
 
@@ -49,7 +49,7 @@ def sixteen(slots: int = 32) -> Any:
 
     slots: blocks that an SM holds.
     """
-    chip = lstmsim.load_chip("v100")
+    chip: Any = lstmsim.load_chip("v100")
     core = replace(chip.cores[0], max_blocks=slots)
     return replace(chip, name="16 SMs", cores=(core,) * 16, partitions=8, l2_state="warm")
 
@@ -57,7 +57,7 @@ def sixteen(slots: int = 32) -> Any:
 @cache
 def tiny() -> Any:
     """The edge device without L1 and with 8 KB of L2, so that x does not fit."""
-    chip = lstmsim.load_chip("edge")
+    chip: Any = lstmsim.load_chip("edge")
     core = replace(chip.cores[0], l1_bytes=0)
     return replace(chip, name="edge without caches", cores=(core,) * len(chip.cores), l2_bytes=8192)
 
