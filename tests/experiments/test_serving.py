@@ -65,28 +65,54 @@ def numbers(text: str) -> set[str]:
     return {line for line in text.splitlines() if line.startswith("| ") and any(map(str.isdigit, line))}
 
 
+@pytest.mark.long
 def test_a_small_run_is_a_part_of_the_whole() -> None:
     printed = script().summary(small())
     own = numbers(printed) - {line for line in numbers(printed) if line.startswith(("| machine", "| load"))}
     assert len(own) == 2 + 2 + 3 + 6
     assert own <= numbers(expected())
+    agree_with_theory(small().checks, ["M/D/1", "M/D/4", "M/G/1"])
 
 
-def test_the_same_requests_give_the_same_numbers() -> None:
-    study().served.cache_clear()
-    study().requests.cache_clear()
-    machine, (load,) = study().machines()[0], study().LOADS[:1]
-    assert study().served(machine, load * small().reference) == small().runs[machine][load]
+def test_one_machine_and_one_queue_are_a_part_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above has of one large core, and the queue of four cores."""
+    (machine, *_), (load, *_) = study().machines(), study().LOADS
+    reference = max(study().one_thread_rate(each) for each in study().machines())
+    runs = {load: study().served(machine, load * reference)}
+    with monkeypatch.context() as patch:
+        patch.setattr(study(), "SIZES", study().SIZES[1:2])
+        checks = study().lone_checks(small=True)
+    checks += study().mix_checks(runs, reference)
+    few, many = ((coverage().LOADS[at], requests) for at, requests in ((1, 300), (4, 1_000)))
+    covered = [coverage().row(*each, coverage().RUNS[each[1]]) for each in (few, many)]
+    able = {machine: study().capacity(machine)}
+    outcome = study().Results({machine: runs}, reference, able, {}, tuple(checks), covered)
+    shown = (script().machine_table(outcome), script().table(outcome), script().theory(outcome))
+    own = numbers("\n".join(line for lines in (*shown, coverage().table(covered)) for line in lines))
+    own -= {line for line in own if line.startswith(("| machine", "| load"))}
+    assert len(own) == 1 + 1 + 2 + 2
+    assert own <= numbers(expected())
+    agree_with_theory(outcome.checks, ["M/D/4", "M/G/1"])
 
 
-def test_theory_and_laws_hold() -> None:
-    assert [each.queue.split(",")[0] for each in small().checks] == ["M/D/1", "M/D/4", "M/G/1"]
-    for check in small().checks:
+def agree_with_theory(checks: Any, queues: list[str]) -> None:
+    """Waits are those of the formulas, and the laws hold."""
+    assert [each.queue.split(",")[0] for each in checks] == queues
+    for check in checks:
         assert check.wait.holds(check.formula)
         assert check.wait.half_width < check.formula
         assert check.run.serving.little.difference == check.run.serving.little_waiting.difference == 0
         assert check.run.idle_while_waiting == 0
         assert check.run.serving.service_cycles == check.run.alone_cycles > 0
+
+
+def test_the_same_requests_give_the_same_numbers() -> None:
+    machine, once = study().machines()[0], []
+    for _ in range(2):
+        study().served.cache_clear()
+        study().requests.cache_clear()
+        once.append(study().served(machine, 1000.0, number=600))
+    assert once[0] == once[1]
 
 
 def test_free_threads_are_noticed() -> None:
