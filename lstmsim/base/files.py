@@ -59,11 +59,10 @@ def identity_of(path: str) -> Identity:
     >>> identity_of(__file__) == identity_of(os.path.join(os.path.dirname(__file__), ".", os.path.basename(__file__)))
     True
     """
-    real = _whole(path)
     try:
-        status = os.stat(real)
+        status = os.stat(path)
     except (OSError, ValueError):
-        return real
+        return _whole(path)
     return status.st_dev, status.st_ino
 
 

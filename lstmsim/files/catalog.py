@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from lstmsim.base.errors import InputError
@@ -68,6 +69,7 @@ def list_chips() -> tuple[Entry, ...]:
     return _entries(chip_files())
 
 
+@cache
 def _files(folder: Path) -> Mapping[str, Path]:
     paths = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
     return {each.stem: each for each in paths}

@@ -144,7 +144,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     return document
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _kept(text: str, name: str) -> Document:
     """Parse a small text, and keep its document: who simulates much in one process names the same chips and models
     again and again, and parsing takes longer than the simulation.
