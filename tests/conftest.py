@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 from hypothesis import Phase, settings
+from hypothesis.internal.conjecture import providers
 
 from lstmsim import engines
 from lstmsim.engines.fast.run import OWN
@@ -20,6 +21,10 @@ settings.register_profile("explore", deadline=None, print_blob=True)
 # For `tools/mutate.py`: the first example that fails says enough, and finding the simplest one takes long.
 settings.register_profile("first", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))
+if os.environ.get("LSTMSIM_HYPOTHESIS") != "explore" and hasattr(providers, "_get_local_constants"):
+    # It would mix numbers of the package's sources into what it draws: of those modules that the tests before have
+    # imported, and reading them takes seconds.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
     config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
+    # what hypothesis draws with is made of small objects that are hardly ever a ring
+    gc.set_threshold(30_000, 20, 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engines.has_fast()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -17,14 +18,14 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.column.npu import ColumnNpu, Exchange, Memory
 from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cells import CELLS
-from lstmsim.model.model import Precision
+from lstmsim.model.model import Model, Precision
 from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import run_network
 from lstmsim.model.numerics.weights import random_network, random_stimulus
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import ISSUES, Trace
-from tests.strategies import cores_of_a_chip, models
+from tests.strategies import BOOLEANS, among, cores_of_a_chip, models, whole
 
 
 def run(scenario: Scenario, engine: str = "fast") -> tuple[Program, Trace]:
@@ -34,12 +35,14 @@ def run(scenario: Scenario, engine: str = "fast") -> tuple[Program, Trace]:
 
 def fixed(scenario: Scenario) -> dict[int, JobNumbers]:
     """Fixed-point numbers, other ones for each job."""
-    numbers = {}
-    for index, job in enumerate(scenario.jobs):
-        stimulus = random_stimulus(job.model, job.steps, index)
-        network = random_network(job.model, index)
-        numbers[index] = JobNumbers(fixed_arithmetic(network, stimulus, Precision()), stimulus)
-    return numbers
+    return {index: _numbers(job.model, job.steps, index) for index, job in enumerate(scenario.jobs)}
+
+
+@lru_cache(maxsize=16)
+def _numbers(model: Model, steps: int, seed: int) -> JobNumbers:
+    """Tests change the trace of a scenario again and again, and its numbers never."""
+    stimulus = random_stimulus(model, steps, seed)
+    return JobNumbers(fixed_arithmetic(random_network(model, seed), stimulus, Precision()), stimulus)
 
 
 def assert_golden(scenario: Scenario, program: Program, trace: Trace, leave_out: int | None = None) -> None:
@@ -91,18 +94,18 @@ def wishes(draw: st.DrawFn, kind: str, number: int) -> dict[str, Any]:
     """How job number `number` waits."""
     if kind == "pauses":
         return {
-            "preempts": draw(st.sampled_from([True, True, True, False])),
+            "preempts": draw(among(True, True, True, False)),
             "dispatch": "priority",
             "priority": number,
-            "queue_limit": draw(st.sampled_from([None, None, None, None, 0])),
+            "queue_limit": draw(among(None, None, None, None, 0)),
         }
     return {
-        "dispatch": draw(st.sampled_from(["fcfs", "sjf", "edf"])),
-        "deadline": draw(st.sampled_from([None, 50])),
-        "after": draw(st.sampled_from([None, None, number - 1])) if number else None,
-        "queue_limit": draw(st.sampled_from([None, None, 0, 1])),
-        "patience": draw(st.sampled_from([None, None, 0, 40])),
-        "affinity": draw(st.booleans()),
+        "dispatch": draw(among("fcfs", "sjf", "edf")),
+        "deadline": draw(among(None, 50)),
+        "after": draw(among(None, None, number - 1)) if number else None,
+        "queue_limit": draw(among(None, None, 0, 1)),
+        "patience": draw(among(None, None, 0, 40)),
+        "affinity": draw(BOOLEANS),
     }
 
 
@@ -110,29 +113,29 @@ def wishes(draw: st.DrawFn, kind: str, number: int) -> dict[str, Any]:
 def crowds(draw: st.DrawFn, kind: str) -> Scenario:
     """Jobs that take turns: at `weights` in small memories, or at threads (`pauses`), some turned away, some split."""
     core = draw(cores_of_a_chip())
-    count = draw(st.integers(1, 3 if kind == "weights" else 2))
+    count = draw(whole(1, 3 if kind == "weights" else 2))
     memory = None
-    core = replace(core, threads=draw(st.integers(1, 2)))
+    core = replace(core, threads=draw(whole(1, 2)))
     if kind == "weights":
-        memory = Memory(draw(st.sampled_from([0.2, 2, 20])), draw(st.sampled_from([0, 5, 64])), draw(st.integers(1, 3)))
-        bits = draw(st.sampled_from([4, 8, 16, 32, 64]))
-        memory = draw(st.sampled_from([memory, memory, memory, None]))
-        core = replace(core, weight_kib=draw(st.integers(1, 3)), weight_bits=bits)
-    exchange = Exchange(draw(st.sampled_from([0, 1, 8, 30])), draw(st.sampled_from([1, 3, 64])))
+        memory = Memory(draw(among(0.2, 2, 20)), draw(among(0, 5, 64)), draw(whole(1, 3)))
+        bits = draw(among(4, 8, 16, 32, 64))
+        memory = draw(among(memory, memory, memory, None))
+        core = replace(core, weight_kib=draw(whole(1, 3)), weight_bits=bits)
+    exchange = Exchange(draw(among(0, 1, 8, 30)), draw(among(1, 3, 64)))
     chip = ColumnNpu("chip", 260, (core,) * count, memory, exchange)
-    pool = [draw(models(tuple(CELLS))) for _ in range(draw(st.integers(1, 3)))]
+    pool = [draw(models(tuple(CELLS))) for _ in range(draw(whole(1, 3)))]
     jobs = []
-    for number in range(draw(st.integers(2, 6))):
-        model = draw(st.sampled_from(pool))
+    for number in range(draw(whole(2, 6))):
+        model = draw(among(*pool))
         own = draw(wishes(kind, number))
-        split = draw(st.sampled_from(["", "", "rows", "layers"])) if count > 1 else ""
+        split = draw(among("", "", "rows", "layers")) if count > 1 else ""
         if split and split_refusal(model, core, split, count) is None:
             own |= {"split": split, "cores": tuple(range(count))}
         assume(own.get("split") or core.refusal(model) is None)
-        arrival, interval = draw(st.sampled_from([0, 0, 1, 30, 90])), draw(st.sampled_from([0, 0, 7]))
+        arrival, interval = draw(among(0, 0, 1, 30, 90)), draw(among(0, 0, 7))
         # those who stop others come later than these
         arrival += 25 * number * (kind == "pauses")
-        jobs.append(Job(f"j{number}", model, draw(st.integers(1, 4)), arrival, interval, **own))
+        jobs.append(Job(f"j{number}", model, draw(whole(1, 4)), arrival, interval, **own))
     return Scenario(chip, tuple(jobs))
 
 

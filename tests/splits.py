@@ -16,7 +16,7 @@ from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from tests.strategies import cores_of_a_chip, models
+from tests.strategies import BOOLEANS, among, cores_of_a_chip, models, whole
 
 #: Cells that send more than one vector of a row block.
 OWN_CELLS = (
@@ -45,21 +45,21 @@ OWN_CELLS = (
 def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]:
     """A job that is split, and cores for it."""
     model = draw(models(tuple(CELLS)))
-    if draw(st.booleans()) and not any(layer.cell.projected for layer in model.layers):
-        own = [draw(st.sampled_from(OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
+    if draw(BOOLEANS) and not any(layer.cell.projected for layer in model.layers):
+        own = [draw(among(*OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
         layers = tuple(replace(layer, cell=cell) for layer, cell in zip(model.layers, own, strict=True))
         model = Model("m", layers, model.layer_order)
-    split = draw(st.sampled_from(["rows", "layers"]))
-    members = draw(st.integers(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
+    split = draw(among("rows", "layers"))
+    members = draw(whole(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
     core = draw(cores_of_a_chip())
     assume(split_refusal(model, core, split, members) is None)
     place = tuple(draw(st.permutations(range(members))))
     if split == "layers":
-        place = tuple(draw(st.lists(st.integers(0, 2), min_size=members, max_size=members)))
+        place = tuple(draw(st.lists(whole(0, 2), min_size=members, max_size=members)))
         assume(max(map(place.count, place)) <= core.threads)
-    exchange = Exchange(draw(st.sampled_from([0, 1, 2, 8, 30])), draw(st.sampled_from([1, 2, 3, 7, 64])))
-    arrival, interval = draw(st.sampled_from([0, 0, 13])), draw(st.sampled_from([0, 0, 7, 90]))
-    return core, exchange, Job("j", model, draw(st.integers(1, 4)), arrival, interval, place, split=split), place
+    exchange = Exchange(draw(among(0, 1, 2, 8, 30)), draw(among(1, 2, 3, 7, 64)))
+    arrival, interval = draw(among(0, 0, 13)), draw(among(0, 0, 7, 90))
+    return core, exchange, Job("j", model, draw(whole(1, 4)), arrival, interval, place, split=split), place
 
 
 def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import lru_cache
+from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -17,57 +19,68 @@ from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CAUSES
 
-SMALL = st.integers(0, 3)
-SELDOM = st.sampled_from([False, False, True])
+# A strategy that is made anew for each draw is looked into each time, which takes longer than what is drawn is run.
+whole = lru_cache(maxsize=4096)(st.integers)
+BOOLEANS = st.booleans()
+
+
+@lru_cache(maxsize=4096, typed=True)
+def among(*values: Any) -> st.SearchStrategy[Any]:
+    """One of these values."""
+    return st.sampled_from(values)
+
+
+SMALL = whole(0, 3)
+SELDOM = among(False, False, True)
 
 
 @st.composite
 def dependences(
     draw: st.DrawFn, index: int, size: int, number: int, repeats: list[int], sizes: list[int]
 ) -> Dependence:
-    cause, delay = draw(st.sampled_from(CAUSES)), draw(st.integers(1, 9))
-    if number and draw(st.booleans()):
-        phase = draw(st.integers(0, number - 1))
-        operation = draw(st.integers(0, sizes[phase] - 1))
-        return Dependence(operation, delay, cause, phase=phase, mirrored=draw(st.booleans()))
-    lag = draw(st.integers(0, 2)) if index else draw(st.integers(1, 2))
-    return Dependence(draw(st.integers(0, (index - 1) if lag == 0 else size - 1)), delay, cause, lag=lag)
+    cause, delay = draw(among(*CAUSES)), draw(whole(1, 9))
+    if number and draw(BOOLEANS):
+        phase = draw(whole(0, number - 1))
+        operation = draw(whole(0, sizes[phase] - 1))
+        return Dependence(operation, delay, cause, phase=phase, mirrored=draw(BOOLEANS))
+    lag = draw(whole(0, 2)) if index else draw(whole(1, 2))
+    return Dependence(draw(whole(0, (index - 1) if lag == 0 else size - 1)), delay, cause, lag=lag)
 
 
 @st.composite
 def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[Phase, ...]:
     """Phases of a task whose cores have so many units."""
-    count = draw(st.integers(1, 3))
-    repeats = [draw(st.sampled_from([1, 2, 3, 3, 5])) for _ in range(count)]
-    sizes = [draw(st.integers(1, 5)) for _ in range(count)]
+    count = draw(whole(1, 3))
+    repeats = [draw(among(1, 2, 3, 3, 5)) for _ in range(count)]
+    sizes = [draw(whole(1, 5)) for _ in range(count)]
     places = [(member, unit) for member, units in enumerate(members) for unit in range(units)]
-    taker, freer = draw(st.sampled_from(places)), draw(st.sampled_from(places))
+    taker, freer = draw(among(*places)), draw(among(*places))
     phases = []
     for number in range(count):
         operations = []
-        length = st.lists(st.integers(0, 4), min_size=repeats[number], max_size=repeats[number])
+        length = st.lists(whole(0, 4), min_size=repeats[number], max_size=repeats[number])
         columns = tuple(map(tuple, draw(st.lists(length, max_size=2)))) if draw(SELDOM) else ()
         for index in range(sizes[number]):
-            extra = draw(st.integers(0, len(columns) - 1)) if columns and draw(st.booleans()) else None
-            place, cycles = draw(st.sampled_from(places)), draw(st.integers(1, 3))
+            extra = draw(whole(0, len(columns) - 1)) if columns and draw(BOOLEANS) else None
+            place, cycles = draw(among(*places)), draw(whole(1, 3))
             needs = draw(st.lists(dependences(index, sizes[number], number, repeats, sizes), max_size=2))
             operations.append(
                 Operation(
                     unit=place[1],
                     cycles=cycles,
                     member=place[0],
-                    count=1 if extra is not None else draw(st.integers(1, 4)),
+                    count=1 if extra is not None else draw(whole(1, 4)),
                     extra=extra,
                     needs=tuple(needs),
-                    frame=draw(st.booleans()),
+                    frame=draw(BOOLEANS),
                     takes=0 if buffers and place == taker and draw(SELDOM) else None,
-                    frees=0 if buffers and place == freer and draw(st.booleans()) else None,
+                    frees=0 if buffers and place == freer and draw(BOOLEANS) else None,
                     result_cycles=cycles + draw(SMALL),
-                    ahead=draw(st.sampled_from([0, 0, 1, -1])),
+                    ahead=draw(among(0, 0, 1, -1)),
                 )
             )
-        first = draw(st.sampled_from([None, None, 0, 2]))
-        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans()), first, columns))
+        first = draw(among(None, None, 0, 2))
+        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(BOOLEANS), first, columns))
     return tuple(phases)
 
 
@@ -76,31 +89,31 @@ def programs(draw: st.DrawFn) -> Program:
     """A legal program; some of them get stuck on their buffers, which both engines must say alike."""
     kinds = [
         tuple(
-            Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 1, 3])))
-            for unit in range(draw(st.integers(1, 3)))
+            Unit(f"u{unit}", draw(among("coarse", "fine", "fifo")), draw(among(0, 1, 3)))
+            for unit in range(draw(whole(1, 3)))
         )
-        for _ in range(draw(st.integers(1, 2)))
+        for _ in range(draw(whole(1, 2)))
     ]
     cores = tuple(
-        Core(kind, kinds[kind], draw(st.integers(1, 3)))
-        for kind in draw(st.lists(st.integers(0, len(kinds) - 1), min_size=1, max_size=3))
+        Core(kind, kinds[kind], draw(whole(1, 3)))
+        for kind in draw(st.lists(whole(0, len(kinds) - 1), min_size=1, max_size=3))
     )
     tasks = []
-    for number in range(draw(st.integers(1, 5))):
-        buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
+    for number in range(draw(whole(1, 5))):
+        buffers = draw(among((), (), (Buffer("banks", 2),), (Buffer("banks", 4),)))
         variants = tuple((kind, draw(phase_lists([len(units)], len(buffers)))) for kind, units in enumerate(kinds))
-        allowed = draw(st.sets(st.integers(0, len(cores) - 1), min_size=1))
+        allowed = draw(st.sets(whole(0, len(cores) - 1), min_size=1))
         tasks.append(
             Task(
                 name=f"t{number}",
                 variants=variants,
                 buffers=tuple((kind, buffers) for kind in range(len(kinds))),
                 cores=tuple(sorted(allowed)),
-                release=draw(st.sampled_from([0, 0, 1, 2, 7, 40])),
-                frame_interval=draw(st.sampled_from([0, 0, 1, 5, 20])),
-                key=draw(st.sampled_from([0, 0, 0, 1, -2])),
-                key_from_arrival=draw(st.booleans()),
-                after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+                release=draw(among(0, 0, 1, 2, 7, 40)),
+                frame_interval=draw(among(0, 0, 1, 5, 20)),
+                key=draw(among(0, 0, 0, 1, -2)),
+                key_from_arrival=draw(BOOLEANS),
+                after=draw(whole(0, number - 1)) if number and draw(SELDOM) else None,
             )
         )
     return Program(cores, tuple(tasks))
@@ -112,24 +125,24 @@ def joint_programs(draw: st.DrawFn, *, moldable: bool = False) -> Program:
     preemption, short queues, little patience. Some get stuck. `moldable`: most tasks take all cores that are free."""
     kinds = [
         tuple(
-            Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 0, 2])))
-            for unit in range(draw(st.integers(1, 2)))
+            Unit(f"u{unit}", draw(among("coarse", "fine", "fifo")), draw(among(0, 0, 2)))
+            for unit in range(draw(whole(1, 2)))
         )
         for _ in range(2)
     ]
-    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    sizes = draw(st.lists(whole(1, 4), min_size=1, max_size=3))
     cores = []
-    equal = moldable or draw(st.booleans())
-    for kind in draw(st.lists(st.integers(0, 0 if equal else 1), min_size=1 + moldable, max_size=3 + moldable)):
-        capacity = draw(st.sampled_from([None, max(sizes), max(sizes) + 2]))
-        held = draw(st.sampled_from([(), (0,)])) if capacity is not None else ()
-        cores.append(Core(kind, kinds[kind], draw(st.integers(1, 3)), capacity=capacity, held=held))
+    equal = moldable or draw(BOOLEANS)
+    for kind in draw(st.lists(whole(0, 0 if equal else 1), min_size=1 + moldable, max_size=3 + moldable)):
+        capacity = draw(among(None, max(sizes), max(sizes) + 2))
+        held = draw(among((), (0,))) if capacity is not None else ()
+        cores.append(Core(kind, kinds[kind], draw(whole(1, 3)), capacity=capacity, held=held))
     # a memory or a link that others share: never short of threads
-    cores.append(Core(2, (Unit("memory", draw(st.sampled_from(["fine", "fifo"]))),), 12, shared=True))
-    preempting = draw(st.booleans())
+    cores.append(Core(2, (Unit("memory", draw(among("fine", "fifo"))),), 12, shared=True))
+    preempting = draw(BOOLEANS)
     tasks = [
         draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting, moldable))
-        for number in range(draw(st.integers(1, 6)))
+        for number in range(draw(whole(1, 6)))
     ]
     return Program(tuple(cores), tuple(tasks))
 
@@ -145,12 +158,12 @@ def joint_tasks(
     moldable: bool,
 ) -> Task:
     memory, own = len(cores) - 1, range(len(cores) - 1)
-    first = sorted(draw(st.sets(st.sampled_from(own), min_size=1)))
+    first = sorted(draw(st.sets(among(*own), min_size=1)))
     gang: tuple[tuple[int, ...], ...] = ()
     members: tuple[int, ...] = ()
     weight_set = None
     shapes = ["alone", "alone", "moldable"] if preempting else ["alone", "memory", "gang", "threads", "moldable"]
-    shape = draw(st.sampled_from([*shapes, *["moldable"] * (5 * moldable)]))
+    shape = draw(among(*shapes, *["moldable"] * (5 * moldable)))
     if shape == "memory":
         gang, members = ((memory,),) * len(first), (1,)
     elif shape == "gang":
@@ -161,17 +174,17 @@ def joint_tasks(
         gang, members = tuple((each,) for each in first), (min(len(cores[each].units) for each in first),)
     elif shape == "moldable":
         first = draw(st.permutations([each for each in first if cores[each].kind == cores[first[0]].kind]))
-    if shape in ("memory", "gang") and draw(st.booleans()):
-        key = draw(st.integers(0, len(sizes) - 1))
+    if shape in ("memory", "gang") and draw(BOOLEANS):
+        key = draw(whole(0, len(sizes) - 1))
         weight_set = WeightSet(key, sizes[key])
-    buffers = draw(st.sampled_from([(), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
+    buffers = draw(among((), (Buffer("banks", 2),), (Buffer("banks", 4),)))
     variants = []
     for kind, units in enumerate(kinds):
         count = [min([len(units)] + [len(cores[each].units) for each in first if cores[each].kind == kind])]
         phases = draw(phase_lists([*count, *members], len(buffers)))
         if weight_set is not None and len(phases) == 1:
-            loads = (Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)
-            phases = (Phase(Body(draw(st.sampled_from([loads, loads, ()]))), 1), *phases)
+            loads = (Operation(0, cycles=draw(whole(1, 9)), result_cycles=9),)
+            phases = (Phase(Body(draw(among(loads, loads, ()))), 1), *phases)
         variants.append((kind, phases))
     ways = draw(moldable_variants(len(cores[first[0]].units), len(first))) if shape == "moldable" else ()
     alone = not gang and weight_set is None and not ways
@@ -180,18 +193,18 @@ def joint_tasks(
         variants=tuple(variants),
         buffers=tuple((kind, buffers) for kind in range(len(kinds))),
         cores=tuple(first),
-        release=draw(st.sampled_from([0, 0, 1, 2, 7, 15])),
-        frame_interval=draw(st.sampled_from([0, 0, 1, 5, 20])),
+        release=draw(among(0, 0, 1, 2, 7, 15)),
+        frame_interval=draw(among(0, 0, 1, 5, 20)),
         # later ones are often more urgent, so that they have somebody to stop
-        key=draw(st.sampled_from([0, 0, 1, 2, -2])) - 3 * number * preempting,
+        key=draw(among(0, 0, 1, 2, -2)) - 3 * number * preempting,
         key_from_arrival=draw(SELDOM),
-        after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+        after=draw(whole(0, number - 1)) if number and draw(SELDOM) else None,
         gang=gang,
         weight_set=weight_set,
-        affine=draw(st.booleans()),
-        preempts=alone and preempting and draw(st.sampled_from([True, True, False])),
-        queue_limit=draw(st.sampled_from([None, None, 0, 1, 2])),
-        patience=draw(st.sampled_from([None, None, 0, 5, 30])),
+        affine=draw(BOOLEANS),
+        preempts=alone and preempting and draw(among(True, True, False)),
+        queue_limit=draw(among(None, None, 0, 1, 2)),
+        patience=draw(among(None, None, 0, 5, 30)),
         moldable=ways,
     )
 
@@ -200,33 +213,36 @@ def joint_tasks(
 def moldable_variants(draw: st.DrawFn, units: int, cores: int) -> tuple[Moldable, ...]:
     """How a task runs on some numbers of its cores, which have so many units each."""
     found = []
-    for members in sorted(draw(st.sets(st.integers(2, cores), min_size=1))) if cores > 1 else ():
-        buffers = draw(st.sampled_from([(), (Buffer("banks", 2), Buffer("banks", 1))]))
+    for members in sorted(draw(st.sets(whole(2, cores), min_size=1))) if cores > 1 else ():
+        buffers = draw(among((), (Buffer("banks", 2), Buffer("banks", 1))))
         found.append(Moldable(members, draw(phase_lists([units] * members, len(buffers))), buffers))
     return tuple(found)
+
+
+_LATENCIES = st.sets(among(*(each.name for each in fields(Latency))))
 
 
 @st.composite
 def cores_of_a_chip(draw: st.DrawFn) -> ColumnCore:
     """A small core; half of its latencies are drawn, the others keep their default."""
-    ep, vp = draw(st.integers(1, 8)), draw(st.sampled_from([1, 3, 4, 5, 8, 12, 16, 30]))
+    ep, vp = draw(whole(1, 8)), draw(among(1, 3, 4, 5, 8, 12, 16, 30))
     least = {"read": 0, "convert": 0, "quantize": 0, "writeback": 0}
-    names = draw(st.sets(st.sampled_from([each.name for each in fields(Latency)])))
-    latency = {name: draw(st.integers(least.get(name, 1), 9)) for name in sorted(names)}
-    cat = draw(st.sampled_from([1, 1, 2, 4, 8]))
-    tree = ep * draw(st.sampled_from([each for each in (1, 2, 4, 8) if each <= cat])) if cat > 1 else None
+    names = draw(_LATENCIES)
+    latency = {name: draw(whole(least.get(name, 1), 9)) for name in sorted(names)}
+    cat = draw(among(1, 1, 2, 4, 8))
+    tree = ep * draw(among(*[each for each in (1, 2, 4, 8) if each <= cat])) if cat > 1 else None
     return ColumnCore(
         npe=max(ep * vp, tree or 1) + draw(SMALL),
         ep=ep,
         tree_inputs=tree,
         cat=cat,
         vp=vp,
-        threads=draw(st.integers(1, 4)),
-        tail_width=draw(st.sampled_from([1, 2, 3, 5, 8, 64])),
-        accumulator_banks=draw(st.sampled_from([1, 2, 2, 3, 40])),
-        thread_policy=draw(st.sampled_from(["coarse", "fine"])),
-        switch_cycles=draw(st.sampled_from([0, 0, 1, 3])),
-        block_order=draw(st.sampled_from(["row", "column"])),
+        threads=draw(whole(1, 4)),
+        tail_width=draw(among(1, 2, 3, 5, 8, 64)),
+        accumulator_banks=draw(among(1, 2, 2, 3, 40)),
+        thread_policy=draw(among("coarse", "fine")),
+        switch_cycles=draw(among(0, 0, 1, 3)),
+        block_order=draw(among("row", "column")),
         latency=Latency(**latency),
     )
 
@@ -238,16 +254,16 @@ CONTRACT_CELLS = ("lstm", "gru", "rnn")
 @st.composite
 def models(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> Model:
     """One to three layers of up to 24 units, of built-in cells (by name) or others."""
-    order = draw(st.sampled_from(["layer", "step"]))
+    order = draw(among("layer", "step"))
     layers: list[Layer] = []
-    for _ in range(draw(st.integers(1, 3))):
-        size = layers[-1].output if layers else draw(st.integers(1, 24))
-        drawn = draw(st.sampled_from(cells))
+    for _ in range(draw(whole(1, 3))):
+        size = layers[-1].output if layers else draw(whole(1, 24))
+        drawn = draw(among(*cells))
         own = drawn if isinstance(drawn, Cell) else cell(drawn)
         ways = ("forward", "both", "reverse") if order == "layer" and own.recurrent else ("forward",)
-        way = draw(st.sampled_from(ways))
-        projection = draw(st.integers(1, 12)) if own.projected else None
-        layers.append(Layer(own, draw(st.integers(1, 24)), size, way == "both", projection, way == "reverse"))
+        way = draw(among(*ways))
+        projection = draw(whole(1, 12)) if own.projected else None
+        layers.append(Layer(own, draw(whole(1, 24)), size, way == "both", projection, way == "reverse"))
     return Model("m", tuple(layers), order)
 
 
@@ -256,7 +272,7 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> 
     """A small chip and jobs that it can run."""
     cores = tuple(draw(st.lists(cores_of_a_chip(), min_size=1, max_size=3)))
     jobs = []
-    for number in range(draw(st.integers(1, 5))):
+    for number in range(draw(whole(1, 5))):
         model = draw(models(cells))
         able = [index for index, core in enumerate(cores) if core.refusal(model) is None]
         assume(able)
@@ -264,10 +280,10 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> 
             Job(
                 name=f"j{number}",
                 model=model,
-                steps=draw(st.integers(1, 4)),
-                arrival=draw(st.sampled_from([0, 0, 1, 30, 400])),
-                frame_interval=draw(st.sampled_from([0, 0, 7, 90])),
-                cores=draw(st.sampled_from([None, *((each,) for each in able), tuple(able)])),
+                steps=draw(whole(1, 4)),
+                arrival=draw(among(0, 0, 1, 30, 400)),
+                frame_interval=draw(among(0, 0, 7, 90)),
+                cores=draw(among(*[None, *((each,) for each in able), tuple(able)])),
             )
         )
     return Scenario(ColumnNpu("chip", 260, cores), tuple(jobs))
@@ -277,52 +293,52 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> 
 def preempting_programs(draw: st.DrawFn) -> Program:
     """Legal programs in which most tasks stop others or are stopped, many at a boundary that is their end; few cores,
     several threads, and beside them tasks that take several cores at once and keep others off. None gets stuck."""
-    units = tuple(Unit(f"u{n}", draw(st.sampled_from(["coarse", "fine"]))) for n in range(draw(st.integers(1, 2))))
-    count = draw(st.sampled_from([1, 1, 2, 3]))
+    units = tuple(Unit(f"u{n}", draw(among("coarse", "fine"))) for n in range(draw(whole(1, 2))))
+    count = draw(among(1, 1, 2, 3))
     # where all cores are shared, nobody keeps others off
-    shared = draw(st.sampled_from([False, False, False, True]))
-    cores = tuple(Core(0, units, draw(st.sampled_from([1, 2, 2, 3])), shared=shared) for _ in range(count))
-    tasks = [draw(preempting_tasks(number, cores)) for number in range(draw(st.integers(3, 8)))]
+    shared = draw(among(False, False, False, True))
+    cores = tuple(Core(0, units, draw(among(1, 2, 2, 3)), shared=shared) for _ in range(count))
+    tasks = [draw(preempting_tasks(number, cores)) for number in range(draw(whole(3, 8)))]
     return Program(cores, tuple(tasks))
 
 
 @st.composite
 def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> Task:
     units = len(cores[0].units)
-    first = sorted(draw(st.sets(st.sampled_from(range(len(cores))), min_size=1)))
+    first = sorted(draw(st.sets(among(*range(len(cores))), min_size=1)))
     gang: tuple[tuple[int, ...], ...] = ()
     # the first ones are there when the urgent ones come
     early = number < 4
     if len(first) > 1 and draw(SELDOM):
         first, gang = first[:1], (tuple(first[1:]),)
     phases = []
-    for _ in range(draw(st.integers(1, 2))):
+    for _ in range(draw(whole(1, 2))):
         operations = []
-        for index in range(draw(st.integers(1, 2))):
-            lag = draw(st.integers(0 if index else 1, 1))
-            need = Dependence(0, draw(st.integers(1, 20)), lag=lag)
-            cycles = draw(st.integers(1, 6))
+        for index in range(draw(whole(1, 2))):
+            lag = draw(whole(0 if index else 1, 1))
+            need = Dependence(0, draw(whole(1, 20)), lag=lag)
+            cycles = draw(whole(1, 6))
             operations.append(
                 Operation(
-                    unit=draw(st.integers(0, units - 1)),
+                    unit=draw(whole(0, units - 1)),
                     cycles=cycles,
-                    count=draw(st.sampled_from([1, 1, 2, 8])),
-                    needs=draw(st.sampled_from([(), (need,)])),
+                    count=draw(among(1, 1, 2, 8)),
+                    needs=draw(among((), (need,))),
                     result_cycles=cycles + draw(SMALL),
                 )
             )
-        phases.append(Phase(Body(tuple(operations)), draw(st.sampled_from([1, 8] if early else [1, 1, 2, 4]))))
+        phases.append(Phase(Body(tuple(operations)), draw(among(*[1, 8] if early else [1, 1, 2, 4]))))
     return Task(
         name=f"t{number}",
         variants=((0, tuple(phases)),),
         buffers=(),
         cores=tuple(first),
-        release=draw(st.sampled_from([0, 0, 1] if early else [2, 5, 9, 20])),
-        key=draw(st.sampled_from([0, 0, 1, 2])) - draw(st.sampled_from([0, 2, 3])) * number,
+        release=draw(among(*[0, 0, 1] if early else [2, 5, 9, 20])),
+        key=draw(among(0, 0, 1, 2)) - draw(among(0, 2, 3)) * number,
         key_from_arrival=draw(SELDOM),
-        after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+        after=draw(whole(0, number - 1)) if number and draw(SELDOM) else None,
         gang=gang,
-        preempts=not gang and draw(st.sampled_from([True, True, True, False])),
-        queue_limit=draw(st.sampled_from([None, None, None, 0, 1])),
-        patience=draw(st.sampled_from([None, None, 0, 3, 15, 40])),
+        preempts=not gang and draw(among(True, True, True, False)),
+        queue_limit=draw(among(None, None, None, 0, 1)),
+        patience=draw(among(None, None, 0, 3, 15, 40)),
     )

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -14,3 +19,26 @@ _APART = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).p
 
 def call(*arguments: str) -> Result:
     return CliRunner(**_APART).invoke(lstmsim, list(arguments))
+
+
+def both(*arguments: str) -> tuple[str, Any]:
+    """What a command prints and its JSON, of one run that succeeds."""
+    text, data = _both(*arguments)
+    return text, json.loads(data)
+
+
+def both_kept(*arguments: str) -> tuple[str, Any]:
+    """As `both`, and run once only: for commands that read no file of the test and write none."""
+    text, data = _both_kept(*arguments)
+    return text, json.loads(data)
+
+
+def _both(*arguments: str) -> tuple[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "result.json")
+        called = call(*arguments, "--json", str(path))
+        assert called.exit_code == 0, called.output
+        return called.stdout, path.read_text(encoding="utf-8")
+
+
+_both_kept = lru_cache(maxsize=64)(_both)

@@ -10,7 +10,7 @@ import pytest
 
 import lstmsim
 from lstmsim.analysis.files import load_trace
-from tests.cli.runner import call
+from tests.cli.runner import both, call
 
 pytestmark = pytest.mark.needs_core
 
@@ -36,6 +36,12 @@ def told(*arguments: str) -> Any:
     called = call("fuse", *arguments, "--json", "-")
     assert called.exit_code == 0, called.output
     return json.loads(called.stdout)
+
+
+def text_and_told(*arguments: str) -> tuple[str, Any]:
+    """As `text` and `told`, of one run."""
+    printed, answer = both("fuse", *arguments)
+    return " ".join(printed.split()), answer
 
 
 def text(*arguments: str) -> str:
@@ -81,7 +87,7 @@ def test_what_a_script_reads_agrees_with_itself() -> None:
     assert sum(run["accounts"].values()) == run["account_cycles"] == 80 * 4 * modes["stitch"]["makespan_cycles"]
     # a launch before each kernel, and the kernels one after the other
     for mode, each in modes.items():
-        own = told("ln-lstm", "--mode", mode, "--no-numbers")["told"]
+        own = told("ln-lstm", "--modes", mode, "--mode", mode, "--no-numbers")["told"]
         spans = sum(one["cycles"] for one in own["kernels"])
         assert each["makespan_cycles"] == spans + own["launch_cycles"] * each["kernels"]
         assert each["launch_share"] == pytest.approx(1 - spans / each["makespan_cycles"])
@@ -91,10 +97,9 @@ def test_what_a_script_reads_agrees_with_itself() -> None:
 
 def test_where_the_pass_loses_is_said_first_with_the_rule_that_wins() -> None:
     arguments = ("ln-lstm", "--size", "hidden=512", "--size", "batch=1", "--modes", "tvm,stitch", "--no-numbers")
-    called = call("fuse", *arguments)
-    assert called.stdout.startswith("the pass LOSES here: ")
-    first = " ".join(called.stdout.partition("\n\n")[0].split())
-    answer = told(*arguments)
+    printed, answer = both("fuse", *arguments)
+    assert printed.startswith("the pass LOSES here: ")
+    first = " ".join(printed.partition("\n\n")[0].split())
     other = answer["other_rule"]
     assert answer["loses"] is True
     assert other["name"] == "stitch (costed)"
@@ -133,10 +138,12 @@ def test_a_refused_edge_is_told_with_its_way_round() -> None:
 
 
 def test_shared_memory_that_overflows_is_told() -> None:
-    printed = text("overflow", "--set", "shared_limit=2048", "--modes", "stitch", "--explain")
+    printed, answer = text_and_told(
+        "overflow", "--set", "shared_limit=2048", "--modes", "stitch", "--explain", "--no-cycles", "--no-numbers"
+    )
     assert "overflow shared memory is too small: t went to global memory" in printed
     assert "1 grid barrier" in printed
-    (subgraph,) = told("overflow", "--set", "shared_limit=2048", "--modes", "stitch")["subgraphs"]
+    (subgraph,) = answer["subgraphs"]
     assert subgraph["overflowed"] == ["t"]
     (stage,) = (each for each in subgraph["stages"] if each["node"] == "o")
     assert stage["grid_barrier_before"]
@@ -168,11 +175,10 @@ def test_both_engines_give_the_same_numbers() -> None:
 
 
 def test_without_cycles_and_numbers_this_is_said() -> None:
-    answer = told("figure-7", "--no-cycles", "--no-numbers")
+    printed, answer = text_and_told("figure-7", "--no-cycles", "--no-numbers")
     assert [each["makespan_cycles"] for each in answer["modes"]] == [None] * 4
     assert [each["executed"] for each in answer["modes"]] == [None] * 4
     assert [each["kernels"] for each in answer["modes"]] == [10, 4, 3, 1]
-    printed = text("figure-7", "--no-cycles", "--no-numbers")
     assert "executed no: kernels were not executed on numbers" in printed
     assert "strongest baseline" not in printed
 
@@ -200,16 +206,16 @@ def test_pictures_traces_and_graphs_are_written() -> None:
         assert f"wrote {name}" in called.stderr
         assert Path(name).stat().st_size > 200
     # what was saved is the same graph
-    again = told("g.json", "--modes", "stitch")
-    assert again["subgraphs"] == told("cycle.yaml", "--modes", "stitch")["subgraphs"]
+    first, again = (told(each, "--modes", "stitch", "--no-cycles", "--no-numbers") for each in ("cycle.yaml", "g.json"))
+    assert again["subgraphs"] == first["subgraphs"]
 
 
 def test_a_graph_without_memory_intensive_operations_says_so() -> None:
     Path("p.yaml").write_text(CYCLE.replace("  - {name: a, op: tanh, inputs: [x], shape: [8, 8]}\n", "")
                               .replace("[a, W]", "[x, W]").partition("  - {name: y")[0] + "outputs: [p]\n")  # fmt: skip
-    printed = text("p.yaml")
+    printed, answer = text_and_told("p.yaml")
     assert "the graph has no memory-intensive operation: there is nothing to fuse" in printed
-    assert told("p.yaml")["subgraphs"] == []
+    assert answer["subgraphs"] == []
 
 
 WRONG = {
@@ -273,8 +279,11 @@ def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sent
 
 def test_the_first_example_of_the_page_is_what_a_run_prints() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fusion.md").read_text(encoding="utf-8").split("## 1. Graph")[0]
-    whole, split = by_name(told("softmax", "--size", "rows=64")), by_name(told("softmax", *_LONG))
-    costed = by_name(told("softmax", *_LONG, "--set", "split_rule=costed", "--modes", "stitch"))
+    whole, split = (
+        by_name(told("softmax", "--size", "rows=64")),
+        by_name(told("softmax", *_LONG, "--modes", "xla,stitch")),
+    )
+    costed = by_name(told("softmax", *_LONG, "--set", "split_rule=costed", "--modes", "stitch", "--no-numbers"))
     assert [len(whole), whole["op"]["kernels"], whole["xla"]["kernels"], whole["stitch"]["kernels"]] == [4, 7, 3, 1]
     assert (whole["stitch"]["recomputed"], whole["stitch"]["grid_barriers"]) == (2 * 16_384, 0)
     assert split["stitch"]["grid_barriers"] == 2

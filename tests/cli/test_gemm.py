@@ -12,7 +12,7 @@ import pytest
 import lstmsim
 from lstmsim.analysis.files import load_trace
 from lstmsim.analysis.timeline import MAIN, STATES
-from tests.cli.runner import call
+from tests.cli.runner import both, both_kept, call
 
 pytestmark = pytest.mark.needs_core
 
@@ -31,10 +31,12 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def data(*arguments: str) -> dict[str, Any]:
-    called = call(*arguments, "--json", "-")
-    assert called.exit_code == 0, called.output
-    answer: dict[str, Any] = json.loads(called.stdout)
+    answer: dict[str, Any] = both_kept(*arguments)[1]
     return answer
+
+
+def text_of(*arguments: str) -> str:
+    return both_kept(*arguments)[0]
 
 
 def lines(text: str) -> str:
@@ -109,7 +111,7 @@ def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
             planned = own["plan"]["candidates"][own["plan"]["rank"]]
             assert answer["beside"][state]["plan_makespan_cycles"] == planned[state]["makespan_cycles"]
     assert warm["beside"]["warm"]["plan"] != warm["beside"]["cold"]["plan"]
-    text = call(*product).stdout
+    text = text_of(*product)
     assert "the plan for cold caches     MK 2x1x8" in text
     assert "cold caches  the plan for them, MK 2x1x8, is " in text
 
@@ -125,9 +127,9 @@ def test_b_is_packed_once_as_a_job_holds_it_or_by_every_call() -> None:
     step = long.makespan_cycles - short.makespan_cycles
     assert cycles[0] < step < 1.2 * cycles[0]
     assert cycles[1] - cycles[0] >= 1024 * 512 / 4 / 2, "a quarter of B, two elements a cycle"
-    assert "packing B was packed before, as a job holds its weights, and no call" in lines(call(*product).stdout)
+    assert "packing B was packed before, as a job holds its weights, and no call" in lines(text_of(*product))
     assert "packing every call packs B anew (packed each); a job holds its weights packed (packed once)" in lines(
-        call(*product, "--packed", "each").stdout
+        text_of(*product, "--packed", "each")
     )
     gradient = data("gemm", "--model", "lstm-256", "--product", "gradient", "--steps", "2", *product[5:])
     assert gradient["packed"] == "each"
@@ -153,7 +155,7 @@ def test_the_plan_by_sizes_alone_stands_beside_the_plan() -> None:
     assert {key: beside[key] for key in SIZES} != {key: plain["plan"][key] for key in SIZES}
     assert {key: beside[key] for key in SIZES} == {key: shaped["plan"][key] for key in SIZES}
     assert beside["warm"]["makespan_cycles"] == shaped["run"]["warm"]["makespan_cycles"]
-    text = lines(call(*product, "--no-numbers").stdout)
+    text = lines(text_of(*product, "--no-numbers"))
     assert "the plan by sizes alone: --set cycles=0.0 --set mn=blis; section 2 of docs/multicore.md" in text
 
 
@@ -185,7 +187,7 @@ def test_false_sharing_of_c_costs_nothing_where_k_is_whole() -> None:
 def test_a_small_difference_does_not_read_as_none() -> None:
     product = ("gemm", "48", "96", "1000", "--threads", "2", "--caches", "cold", "--packed", "each", *QUICK)
     product = (*product, "--no-numbers")
-    answer, text = data(*product)["beside"], lines(call(*product).stdout)
+    answer, text = data(*product)["beside"], lines(text_of(*product))
     (best,) = [each["cold"] for each in answer["pairs"] if (each["p_m"], each["p_n"]) == (1, 2)]
     longer = answer["cold"]["plan_makespan_cycles"] - best["makespan_cycles"]
     assert 0 < longer < best["makespan_cycles"] / 2000
@@ -209,7 +211,7 @@ def test_a_candidate_that_is_not_accepted_is_passed_over_and_says_why() -> None:
     answer = data("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers", *DOCUMENTED)
     assert answer["plan"]["rank"] == 1
     assert answer["plan"]["candidates"][0]["why_not"] == ["kb < kc/4", "p_k > 16"]
-    text = call("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers", *DOCUMENTED).stdout
+    text = text_of("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers", *DOCUMENTED)
     assert "rank 1 of" in text
     assert "rejected: kb < kc/4, p_k > 16" in text
     assert "1 candidate before it could not be accepted" in lines(text)
@@ -226,7 +228,7 @@ def test_reliefs_run_the_cut_of_the_plan(relief: str) -> None:
     assert (answer["run"]["warm"]["buffer_bytes"] > 0) == answer["run"]["buffer"]
     cycles = {each["relief"]: each["warm"]["makespan_cycles"] for each in answer["ablations"]}
     assert cycles["none"] > max(cycles["sub"], cycles["buffer"], cycles["both"])
-    assert f"what runs, by relief {relief}" in call(*ALONE, "--relief", relief).stdout
+    assert f"what runs, by relief {relief}" in text_of(*ALONE, "--relief", relief)
 
 
 @pytest.mark.parametrize("cut", ["MK:2x1x4", "NK:1x2x4:8x32x136", "MN:8x1x1", "MNK:2x2x2"])
@@ -250,7 +252,7 @@ def test_a_cut_that_is_given_runs_in_the_place_of_the_plan(cut: str) -> None:
     same = [each for each in plain["plan"]["candidates"] + plain["beside"]["pairs"] if _parts(each) == _parts(run)]
     assert len(same) == {"MK:2x1x4": 1, "MN:8x1x1": 1}.get(cut, 0)
     assert all(each["warm"]["makespan_cycles"] == run["warm"]["makespan_cycles"] for each in same)
-    text = lines(call(*SMALL, "--cut", cut).stdout)
+    text = lines(text_of(*SMALL, "--cut", cut))
     mine, plan = run["warm"]["makespan_cycles"], plain["beside"]["warm"]["plan_makespan_cycles"]
     assert f"(cut {kind} {parts}, as asked for; the plan takes {plan:,} cycles)" in text
     assert f"this run loses to the plan, NK 1x2x4: it takes {mine / plan:.3f} times as long" in text or mine <= plan
@@ -268,7 +270,7 @@ def test_the_second_stage_of_the_planner_applies_to_a_cut_that_is_given() -> Non
     assert planned["run"]["warm"]["makespan_cycles"] == candidate["warm"]["makespan_cycles"]
     assert (none["run"]["sub_blocks"], none["run"]["buffer"]) == (None, False)
     assert {(each["kind"], each["p_k"]) for each in none["ablations"]} == {("MK", 4)}
-    text = lines(call(*cut, "--relief", "none", "--ablate").stdout)
+    text = lines(text_of(*cut, "--relief", "none", "--ablate"))
     assert "what runs, by cut MK 2x1x4 with relief none: rows of C and K are cut, blocks of 4 x 64 x 128" in text
     # as many threads as the cut has parts, unless another number is given
     assert data("gemm", "8", "64", "64", "--cut", "MN:2x3x1", "--no-baselines")["threads"] == 6
@@ -318,7 +320,8 @@ def test_both_engines_give_the_same_numbers() -> None:
 
 
 def test_chips_and_threads_are_chosen() -> None:
-    answer = data("gemm", "24", "64", "64", "--chip", "xeon-gold-5122", "--no-baselines", "--no-numbers")
+    asked = ("gemm", "24", "64", "64", "--chip", "xeon-gold-5122", "--no-baselines", "--no-numbers", "--json", "-")
+    answer = json.loads(call(*asked).stdout)
     assert (answer["threads"], answer["cores"], answer["peak_macs_per_cycle"]) == (4, 4, 128)
     slower = data(*ALONE, "--chip-set", "frequency_mhz=1125")
     assert slower["run"]["warm"]["us"] == 2 * data(*ALONE)["run"]["warm"]["us"]
@@ -327,16 +330,16 @@ def test_chips_and_threads_are_chosen() -> None:
 def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lstmsim.studies.gemm.run._MOST_ACCESSES", 1000)
     monkeypatch.setattr("lstmsim.studies.gemm.run._MOST_MACS", 1000)
-    answer = data(*SMALL)
+    printed, answer = both(*SMALL)
     assert [each.get("left_out", False) for each in answer["plan"]["candidates"]] == [False, *[True] * 4, False]
     assert [each["p_n"] for each in answer["beside"]["pairs"]] == [8]
     assert answer["beside"]["warm"]["best_pair"] is answer["beside"]["warm"]["regret"] is answer["result"] is None
     assert any("left out" in each for each in answer["remarks"])
-    text = lines(call(*SMALL).stdout)
+    text = lines(printed)
     assert "times as fast as M/N by BLIS's rule, MN 1x8x1" in text
     assert "regret" not in text
     assert "result left out: C is computed for small products, and where numbers are asked for" in text
-    asked = data(*SMALL, "--baselines", "--numbers")
+    _, asked = both(*SMALL, "--baselines", "--numbers")
     assert len(asked["beside"]["pairs"]) == 4
     assert asked["result"]["integers_equal"]
 
@@ -360,15 +363,13 @@ def test_several_numbers_of_threads_are_a_table() -> None:
                 assert {key: row[state][name][key] for key in ("kind", *SIZES)} == beside[name]
             assert row[state]["use"] == beside["fastest"]
             assert row[state]["plan"]["makespan_cycles"] == pytest.approx(cycles * (1 + beside["regret"]))
-    called = call(*product, "--threads", "8,2", "--caches", "cold", "--json", "t.json")
-    assert (called.exit_code, called.stderr) == (0, "wrote t.json\n")
-    assert json.loads(Path("t.json").read_text()) == answer
+    text = text_of(*product, "--threads", "8,2", "--caches", "cold")
     row = answer["threads"][0]["cold"]
     headline = f"of 2 and 8 threads use 8, {answer['headline'].split(', ')[1].split(':')[0]}: "
     headline += f"{row['makespan_cycles']:,} cycles with cold caches, {row['speed_up']:.3f} times as fast as one thread"
-    assert lines(called.stdout).startswith(headline)
+    assert lines(text).startswith(headline)
     assert answer["headline"] == headline
-    (line,) = [each.split() for each in called.stdout.splitlines() if each.startswith("      8  ")]
+    (line,) = [each.split() for each in text.splitlines() if each.startswith("      8  ")]
     plan, cold = answer["threads"][0]["cold"]["use"], answer["threads"][0]["cold"]
     assert line[1:3] == [plan["kind"], "x".join(str(plan[each]) for each in SIZES[:3])]
     assert line[3:6] == [f"{cold['makespan_cycles']:,}", f"{cold['speed_up']:.2f}", f"{100 * cold['utilization']:.1f}"]
@@ -397,7 +398,7 @@ def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
 
 
 def test_a_trace_has_the_cycles_of_the_report() -> None:
-    answer = data(*ALONE, "--trace", "t.csv", "--timeline", "t.png")
+    _, answer = both(*ALONE, "--trace", "t.csv", "--timeline", "t.png")
     timeline = load_trace("t.csv")
     assert timeline.makespan_cycles == answer["run"]["warm"]["makespan_cycles"]
     waits = {"contention": 0, "memory": 0}
@@ -420,7 +421,7 @@ def test_edges_of_sizes_and_threads_are_simulated() -> None:
 
 def test_the_fastest_that_was_simulated_is_what_to_use_and_what_runs() -> None:
     """With the parameters of section 2 the rule cuts K into four parts, and two are faster."""
-    answer, text = data(*SMALL, "--no-numbers"), call(*SMALL, "--no-numbers").stdout
+    answer, text = data(*SMALL, "--no-numbers"), text_of(*SMALL, "--no-numbers")
     run, beside = answer["run"], answer["beside"]["warm"]
     assert _parts(run)[:4] == ("NK", 1, 4, 2) != _parts(answer["plan"])[:4]
     assert run["warm"]["makespan_cycles"] == beside["fastest_makespan_cycles"] < beside["plan_makespan_cycles"]
@@ -437,11 +438,11 @@ def test_the_fastest_that_was_simulated_is_what_to_use_and_what_runs() -> None:
     assert f"the planner's rule would have taken NK 1x2x4, which takes {slower} times as long" in first
     assert "what runs, by cut NK 1x4x2, the fastest that was simulated" in lines(text)
     # of what is asked for the best is told all the same
-    assert lines(call(*SMALL, "--cut", "MK:2x1x4").stdout).startswith("use N in 4 and K in 2: ")
+    assert lines(text_of(*SMALL, "--cut", "MK:2x1x4")).startswith("use N in 4 and K in 2: ")
 
 
 def test_of_what_was_not_simulated_nothing_is_told() -> None:
-    alone = call(*ALONE).stdout
+    alone = text_of(*ALONE)
     assert lines(alone).startswith("the planner's rule takes N in 2 and K in 4: ")
     first = lines(alone[: alone.index("product")])
     assert "no other cut was simulated; 8 candidates may be faster, ask for --baselines" in first

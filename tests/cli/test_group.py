@@ -30,20 +30,21 @@ def call_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> R
     return call("list")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
-def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+def test_help_imports_nothing_heavy() -> None:
+    """One process asks for all of it, so that each command is blamed for what it imports first."""
     heavy = ["numpy", "matplotlib", "ruamel", "simpy", "onnx", "vcd"]
     code = f"""
 import sys
-from lstmsim.cli import main
-try:
-    main()
-finally:
-    sys.stderr.write(",".join(set({heavy!r}) & set(sys.modules)))
+from lstmsim.cli.group import COMMANDS, lstmsim
+for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
+    lstmsim.main(arguments, standalone_mode=False)
+    found = sorted(set({heavy!r}) & set(sys.modules))
+    if found:
+        sys.exit(f"{{arguments}} imports {{found}}")
 """
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert done.stdout.startswith("Usage: lstmsim")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Usage: lstmsim") + done.stdout.count("Usage: -c") >= 1 + len(COMMANDS)
 
 
 def test_every_command_is_in_the_help() -> None:
@@ -124,7 +125,7 @@ def test_the_traceback_is_there_on_demand(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["--version"], ["list", "--help"]])
+@pytest.mark.parametrize("arguments", [["list", "cells"], ["--help"]])
 def test_a_full_standard_output_is_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -136,7 +137,7 @@ def test_a_full_standard_output_is_one_line(arguments: list[str]) -> None:
 def test_a_reader_that_has_gone_is_no_news() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([*PROGRAM, "list"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([*PROGRAM, "list", "cells"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert done.returncode == 1
     assert done.stderr == ""

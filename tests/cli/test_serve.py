@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import Row
 from tests.cli.runner import call
 
+#: More by LSTMSIM_EXAMPLES=500.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "0"))
 POISSON = {"kind": "poisson", "rate_per_second": 2_000_000}
 SCENARIO: dict[str, Any] = {
     "chip": "column-npu-16k",
@@ -68,7 +71,7 @@ ENTRIES = st.fixed_dictionaries(
 
 
 @pytest.mark.needs_core
-@settings(max_examples=60)
+@settings(max_examples=max(30, EXAMPLES))
 @given(
     st.lists(ENTRIES, min_size=1, max_size=4),
     st.sampled_from(["fcfs", "sjf", "edf", "priority", "sjf+preempt", "edf+preempt", "priority+preempt"]),

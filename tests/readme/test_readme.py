@@ -61,7 +61,7 @@ def test_the_page_of_options_is_up_to_date() -> None:
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_blocks_run(block: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert commands(block), "a console block without a command"
-    # all words of g2p-en take most of the time that the block takes; an experiment's test spells them
+    # all words of g2p-en take most of the time that the block takes; a long test of an experiment spells them
     monkeypatch.setattr("lstmsim.studies.accuracy.study.read_words", lambda: ("cat", "language"))
     for line in commands(block):
         program, *arguments = shlex.split(line)

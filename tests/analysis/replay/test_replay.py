@@ -164,7 +164,8 @@ def test_moving_anything_one_cycle_forward_is_found_where_it_waited(name: str) -
     until = trace.issue("hazard_until")
     held = [row for row in range(len(until)) if until[row] == trace.issue("start")[row] > 0]
     assert held
-    for row in held:
+    # some from the whole length of the trace; with LSTMSIM_EXAMPLES all of them
+    for row in held[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 1 + len(held) // 8]:
 
         def earlier(issues: np.ndarray, row: int = row) -> np.ndarray:
             issues[row, column("start")] -= 1

@@ -162,7 +162,7 @@ def test_tiles_wait_for_their_weights(prefetch: int) -> None:
     for cause, match in (("reload", "before the model's weights"), ("weights", "before its weights|no free place")):
         rows = waited(trace, cause)
         assert rows
-        for row in rows:
+        for row in rows[:: 1 + len(rows) // SOME]:
             assert_found(case, moved(trace, row, -1), rf"{match}|is busy until")
 
 
