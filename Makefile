@@ -34,9 +34,12 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	@# tests of a file stay together as far as possible: they share what they have simulated
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@# Types are checked beside the tests. Tests of a file stay together as far as possible: they share what they have
+	@# simulated. To let assertions show their values takes each worker eight seconds: what fails is run again for that.
+	$(BIN)/mypy & types=$$!; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain || \
+	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; wait $$types; exit 1; }; \
+	wait $$types
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
 	$(BIN)/python tools/readme.py
