@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     # what hypothesis draws with is made of small objects that are hardly ever a ring
     gc.set_threshold(30_000, 20, 20)
+    # of the thousands of files that are written none has to outlive a loss of power, for which each waits for the disk
+    os.fsync = lambda _: None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engines.has_fast()
