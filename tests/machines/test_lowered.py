@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, load_scenario, machines, run
@@ -22,16 +24,19 @@ from tests.replays import crowds
 from tests.splits import splits
 from tests.strategies import scenarios
 
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
 SMALL = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2}]}
 TASK = Task("t", ((0, (Phase(Body((Operation(1),)), 1),)),), (), (0,))
 WRONG = Program((Core(0, (Unit("array", "coarse"),)),), (TASK,))
 
 
+@settings(max_examples=EXAMPLES)
 @given(scenarios(tuple(CELLS)))
 def test_jobs_on_one_core(scenario: Scenario) -> None:
     validate(machines.lower(scenario.chip, scenario.jobs))
 
 
+@settings(max_examples=EXAMPLES)
 @given(splits())
 def test_jobs_over_several_cores(case: tuple) -> None:  # type: ignore[type-arg]
     core, exchange, job, place = case
@@ -48,8 +53,9 @@ def test_jobs_that_take_turns(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("chip", ["intel-npu-rtl", "intel-npu-cpp", "brainwave-s10"])
-@pytest.mark.parametrize("model", ["gru-512", "lstm-256"])
-@pytest.mark.parametrize("changes", [{}, {"batch": 13}, {"frame_interval": 50}])
+@pytest.mark.parametrize(
+    ("model", "changes"), [("gru-512", {}), ("lstm-256", {"batch": 13}), ("lstm-256", {"frame_interval": 50})]
+)
 def test_jobs_on_a_row_wise_machine(chip: str, model: str, changes: dict[str, int]) -> None:
     scenario = load_scenario({"chip": chip, "jobs": [{"model": model, "steps": 3, **changes}]})
     validate(machines.lower(scenario.chip, scenario.jobs))

@@ -91,7 +91,7 @@ def change_states(draw: st.DrawFn, cell: Cell) -> Cell:
 CHANGES = (drop_node, change_node, change_node, change_node, add_node, turn_nodes, change_stages, change_states)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(mutations())
 def test_what_passes_can_be_cut_and_measured(cell: Cell) -> None:
     wrong = mistakes(cell)

@@ -160,8 +160,8 @@ def test_memory_does_not_grow_with_the_number_of_arrivals(description: OpenArriv
         tracemalloc.stop()
         return most
 
-    peak(5_000)  # imports and caches are filled on the way
-    assert peak(15_000) < 1.2 * peak(5_000)
+    peak(3_000)  # imports and caches are filled on the way
+    assert peak(8_000) < 1.2 * peak(3_000)
 
 
 WRONG = [

@@ -88,7 +88,7 @@ def test_one_server_and_its_clients_have_the_known_throughput(clients: int, thin
     (Denning, Buzen: The operational analysis of queueing network models; ACM Computing Surveys 10, 1978)."""
     ratio = service / think
     empty = 1 / sum(comb(clients, n) * factorial(n) * ratio**n for n in range(clients + 1))
-    result = run(ClosedLoop(clients, think / MHZ / 1000), 100_000, service)
+    result = run(ClosedLoop(clients, think / MHZ / 1000), 50_000, service)
     throughput = result.requests / result.span_cycles
     assert abs(throughput / ((1 - empty) / service) - 1) < 0.015
     assert abs(result.utilization - (1 - empty)) < 0.01

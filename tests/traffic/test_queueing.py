@@ -17,7 +17,7 @@ from tests.studies.serve.collecting import Collector
 from tests.traffic.lindley import served
 
 LONG = "LSTMSIM_EXAMPLES" in os.environ
-LOADS = [0.05, 0.3, 0.5, 0.7, 0.8, 0.9] if LONG else [0.05, 0.5, 0.9]
+LOADS = [0.05, 0.3, 0.5, 0.7, 0.8, 0.9] if LONG else [0.05, 0.5, 0.8]
 SERVERS = [1, 2, 3, 4, 8, 16] if LONG else [1, 3, 8]
 
 

@@ -100,15 +100,15 @@ def test_a_closed_loop_of_a_thousand_requests_settles_on_the_exact_throughput(th
     job = {"model": "lstm-256", "steps": 10, "count": 1000}
     alone = run({"chip": chip, "jobs": [job | {"count": 1}]}).report.makespan_cycles / 260e3
     held = settled = 0
-    for seed in range(8):
+    for seed in range(5):
         arrival = {"kind": "closed", "clients": 5, "think_ms": think_ms, "seed": seed}
         made = serving(run({"chip": chip, "jobs": [job | {"arrival": arrival}]}))
         assert made.rates is not None
         settled += made.verdict == "settled"
         interval = made.rates.throughput
         held += interval.half_width is None or interval.holds(1000 * md1n_throughput(5, think_ms, alone))
-    assert settled >= 7
-    assert held >= 6
+    assert settled >= 4
+    assert held >= 4
 
 
 def test_too_many_clients_for_a_run_are_told_how_long_it_takes() -> None:

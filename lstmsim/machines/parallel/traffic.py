@@ -92,10 +92,13 @@ class Cohorts:
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """Global accesses of some whole cohorts, cohort after cohort."""
+    """Global accesses of some whole cohorts, cohort after cohort.
+
+    cohort, wave: shape (a,); of their blocks.
+    """
 
     rows: Ints  # shape (a,); rows of the kernel
-    cohort: Ints  # cohort, wave: shape (a,); of their blocks
+    cohort: Ints
     wave: Ints
     order: Ints  # shape (a,); a number that grows with the index in the stream, then the block, then the warp
     counts: Narrow  # shape (a,); sectors that each touches

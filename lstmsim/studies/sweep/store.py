@@ -61,6 +61,8 @@ _MACHINE = (
     sqlite3.SQLITE_LOCKED,
 )
 _WRITES = "another process writes to it"
+#: How long to wait for that process.
+_PATIENCE_SECONDS = 1.0
 
 
 class Store:
@@ -78,7 +80,7 @@ class Store:
         if not create and not os.path.isfile(self.path):
             raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
         try:
-            self.sql = sqlite3.connect(self.path, timeout=1, isolation_level=None)
+            self.sql = sqlite3.connect(self.path, timeout=_PATIENCE_SECONDS, isolation_level=None)
         except sqlite3.Error as error:
             raise InputError(Mistake(self.path, f"cannot be opened ({error})")) from None
         try:

@@ -169,7 +169,7 @@ def test_every_node_is_rounded_exactly_and_saturation_is_counted(precision: Prec
 
 
 @pytest.mark.parametrize("graph_of", [*CELLS.values(), MIXED], ids=lambda each: each.name)
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(precision=PRECISIONS, data=st.data())
 def test_row_blocks_give_what_the_whole_gives(graph_of: Cell, precision: Precision, data: st.DataObject) -> None:
     own, other = arithmetic_of(graph_of, precision), arithmetic_of(graph_of, precision)

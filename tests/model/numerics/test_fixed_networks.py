@@ -45,7 +45,9 @@ def test_sixteen_bits_are_close_for_every_cell(name: str) -> None:
     assert sqnr_db(network, SIXTEEN, random_stimulus(network.model, STEPS, 4)) > 60
 
 
-@pytest.mark.parametrize("name", sorted(CELLS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.long if at % 2 else ()) for at, each in enumerate(sorted(CELLS))]
+)
 def test_more_bits_are_better(name: str) -> None:
     network = network_of(name)
     stimulus = random_stimulus(network.model, STEPS, 4)

@@ -281,7 +281,7 @@ def test_the_legend_lies_outside_and_hides_no_row():
 
 
 @given(timelines())
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_any_timeline_can_be_drawn(timeline):
     with tempfile.TemporaryDirectory() as folder:
         figure = plot(timeline, Path(folder, "a.png"))

@@ -27,7 +27,7 @@ def compared(scenario: Mapping[str, Any], folder: Path, simulator: str = "icarus
 
 
 @needs_icarus
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("who", DRAWN)
 def test_random_scenarios_are_equal(who: str, seed: int, tmp_path: Path) -> None:
     compared(DRAWN[who](seed), tmp_path)

@@ -76,7 +76,7 @@ def brute_force(searched: Searched, score: Score, any_ep: bool) -> int | None:
     return min((each.cycles for each in answers if isinstance(each, Point)), default=None)
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(each, marks=pytest.mark.long) for each in range(8, 14))])
 def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
     random = Random(seed)
     searched = random_searched(random, random.choice((20, 27, 32)))

@@ -93,7 +93,7 @@ def test_a_run_of_a_list_of_jobs_has_the_same_load() -> None:
 def test_saturate_finds_the_rate_at_which_the_lowest_rank_is_just_done() -> None:
     """All rates below 0.96 of the scenario's own are stable, all above are not (long runs: threads taken 99.9 %)."""
     data, own = scenario(HIGH, LOW), 1e9 / 120 + 138_376.4
-    ends = {"low": 0.9 * own, "high": 1.02 * own, "tolerance": 0.01}
+    ends = {"low": 0.9 * own, "high": 1.02 * own, "tolerance": 0.02}
     answer = saturate(data, bounds_ms={"hi": 50.0}, most_requests=2000, **ends)  # type: ignore[arg-type]
     unstable = [each.rate / own for each in answer.runs if each.verdict == "unstable"]
     assert answer.fails_from == min(unstable) * own

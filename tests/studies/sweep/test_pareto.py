@@ -16,7 +16,7 @@ def beats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(COSTS)
 def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]]) -> None:
     assert front(costs).tolist() == [not any(beats(other, own) for other in costs) for own in costs]
@@ -34,7 +34,7 @@ def test_many_points_that_are_all_on_the_front(width: int) -> None:
     assert front(table).all()
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(COSTS, st.randoms(use_true_random=False))
 def test_groups_do_not_know_each_other(costs: list[tuple[int, ...]], chance: object) -> None:
     groups = [chance.choice("ab") for _ in costs]  # type: ignore[attr-defined]
@@ -47,7 +47,7 @@ def test_groups_do_not_know_each_other(costs: list[tuple[int, ...]], chance: obj
         assert knees[own].sum() <= 1
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=20))
 def test_the_knee_is_farthest_below_the_line_between_the_ends(points: list[tuple[int, int]]) -> None:
     x, y = (np.array(each, dtype=float) for each in zip(*points, strict=True))

@@ -12,7 +12,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep import evaluate, run
+from lstmsim.studies.sweep import evaluate, run, store
 from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome, compute_chunk
@@ -112,7 +112,8 @@ def test_an_interrupt_keeps_what_came_in(whole: Path, tmp_path: Path, monkeypatc
     assert table(tmp_path) == table(whole)
 
 
-def test_only_one_process_writes(tmp_path: Path) -> None:
+def test_only_one_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_PATIENCE_SECONDS", 0.05)
     run_sweep(spec(), tmp_path, jobs=1)
     with Store(tmp_path / "sweep.sqlite", create=True), pytest.raises(InputError, match="another process writes"):
         run_sweep(spec(), tmp_path, jobs=1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
-from lstmsim.studies.sweep import evaluate
+from lstmsim.studies.sweep import evaluate, store
 from lstmsim.studies.sweep.run import merge, prepare, run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import rewritten, spec, table
@@ -156,7 +156,10 @@ def test_a_store_without_checksums_is_begun_anew(whole: Path, tmp_path: Path) ->
     assert table(tmp_path) == table(whole)
 
 
-def test_a_file_that_is_being_written_is_not_called_damaged(whole: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_is_not_called_damaged(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_PATIENCE_SECONDS", 0.05)
     path = tmp_path / "sweep.sqlite"
     shutil.copy(whole / "sweep.sqlite", path)
     with Store(path, create=True), pytest.raises(InputError, match="another process writes to it"):

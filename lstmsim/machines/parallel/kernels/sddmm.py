@@ -59,10 +59,13 @@ class SddmmPlan(RowsPlan):
 
 @dataclass(frozen=True, eq=False)
 class _Tiles:
-    """Warps with entries, side by side."""
+    """Warps with entries, side by side.
+
+    row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`.
+    """
 
     warps: Warps  # what writes them
-    row: Ints  # row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`
+    row: Ints
     begin: Ints
     count: Ints
     longest: Ints  # shape (n,)

@@ -64,7 +64,7 @@ def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
 
 
 @needs_icarus
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(made=scenarios([*CELLS, *OWN_CELLS, *OWN_CELLS]))
 def test_random_blocks(made: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
     check(made, tmp_path_factory.mktemp("tail"))
