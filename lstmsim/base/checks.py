@@ -514,7 +514,7 @@ def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, st
         return description(**{str(key): each for key, each in value.items()})
     except InputError as error:
         # the place begins with the word for the description
-        mistakes += [(f"{path}.{each.place.partition(': ')[2]}", each.sentence) for each in error.mistakes]
+        mistakes += [(f"{path}.{each.location.partition(': ')[2]}", each.sentence) for each in error.mistakes]
         return None
 
 

@@ -25,11 +25,11 @@ class Mistake:
     chip.yaml:3:7: cores.0.ep: must be at least 1, got 0
     """
 
-    place: str
+    location: str
     sentence: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.sentence}" if self.place else self.sentence
+        return f"{self.location}: {self.sentence}" if self.location else self.sentence
 
 
 class InputError(LstmsimError):

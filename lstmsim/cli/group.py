@@ -136,7 +136,7 @@ def _explain(error: BaseException) -> int:
     match error:
         case InputError():
             for mistake in error.mistakes[:_MISTAKE_LIMIT]:
-                click.echo(str(mistake) if mistake.place else f"Error: {mistake}", err=True)
+                click.echo(str(mistake) if mistake.location else f"Error: {mistake}", err=True)
             if len(error.mistakes) > _MISTAKE_LIMIT:
                 # Behind so many mistakes a file is not looked at.
                 least = "at least " if len(error.mistakes) >= MAX_MISTAKES else ""

@@ -71,7 +71,7 @@ def command(
         sentence = mistake.sentence
         for field in made:
             sentence = sentence.replace(field, place(field)) if "_" in field else sentence
-        return Mistake(place(mistake.place), sentence)
+        return Mistake(place(mistake.location), sentence)
 
     def decorate(function: Callable[..., None]) -> click.Command:
         def run(window: Window | None = None, **given: Any) -> None:

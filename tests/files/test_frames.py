@@ -80,7 +80,7 @@ def test_hostile_files_get_a_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=sentence) as caught:
         read_frames(tmp_path / name, 4, 3)
-    assert all(name in mistake.place for mistake in caught.value.mistakes)
+    assert all(name in mistake.location for mistake in caught.value.mistakes)
 
 
 def test_no_tensor_x_and_an_archive_of_arrays(tmp_path: Path) -> None:

@@ -33,13 +33,13 @@ def file_error(**keys: Any) -> list[tuple[str, str]]:
     """The mistakes of a scenario file with these keys in its only entry: their places in the entry, their sentences."""
     with pytest.raises(InputError) as caught:
         lstmsim.load_scenario({"chip": CHIP, "jobs": [{**ENTRY, **keys}]})
-    return [(each.place.removeprefix("jobs.0").removeprefix("."), each.sentence) for each in caught.value.mistakes]
+    return [(each.location.removeprefix("jobs.0").removeprefix("."), each.sentence) for each in caught.value.mistakes]
 
 
 def object_error(make: Callable[[], Any]) -> list[tuple[str, str]]:
     with pytest.raises(InputError) as caught:
         make()
-    return [(each.place.partition(": ")[2], each.sentence) for each in caught.value.mistakes]
+    return [(each.location.partition(": ")[2], each.sentence) for each in caught.value.mistakes]
 
 
 def test_names_stand_for_chips_models_and_cells() -> None:

@@ -16,7 +16,7 @@ ENTRY: dict[str, Any] = {"model": "lstm-512", "steps": 5}
 def errors(make: Any) -> list[tuple[str, str]]:
     with pytest.raises(InputError) as caught:
         make()
-    return [(each.place, each.sentence) for each in caught.value.mistakes]
+    return [(each.location, each.sentence) for each in caught.value.mistakes]
 
 
 def both(*entries: dict[str, Any]) -> tuple[Any, Any]:

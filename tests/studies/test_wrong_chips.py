@@ -25,7 +25,7 @@ def sentences(make: Any) -> list[tuple[str, str]]:
     """The mistakes, as (key, sentence) pairs: a place ends with its key."""
     with pytest.raises(InputError) as caught:
         make()
-    places = [each.place.rpartition(": ")[2].removeprefix("chip.") for each in caught.value.mistakes]
+    places = [each.location.rpartition(": ")[2].removeprefix("chip.") for each in caught.value.mistakes]
     return [(place, each.sentence) for place, each in zip(places, caught.value.mistakes, strict=True)]
 
 

@@ -220,7 +220,7 @@ class _Traces:
         if isinstance(file, InputError):
             # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
             named = self.document.place((*source.place, "path"))
-            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in file.mistakes])
+            raise InputError([Mistake(named, str(each)) if each.location == key[0] else each for each in file.mistakes])
         return file
 
     def _wanted(self, source: _Source) -> Wanted:

@@ -131,7 +131,7 @@ def read_model(
         model = Model(name, tuple(layers), head.layer_order, weights, head.states_from, head.states_whole)
     except InputError as error:
         for mistake in error.mistakes:
-            parts = mistake.place.removeprefix(f"model {name}: ").split(".")
+            parts = mistake.location.removeprefix(f"model {name}: ").split(".")
             document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
         return None
     return model if all(known) else None

@@ -225,7 +225,7 @@ class _Reader:
                 text = f"for model {job.model.name}; models of other widths have files of their own:"
                 text += " write precision.calibration as a mapping from each model's name to its file"
                 several = os.path.isfile(path) and len({job.model.layers[0].input for job in self.scenario.jobs}) > 1
-                mistakes = [Mistake(each.place, each.sentence + f" {text}" * several) for each in error.mistakes]
+                mistakes = [Mistake(each.location, each.sentence + f" {text}" * several) for each in error.mistakes]
                 raise InputError(mistakes) from None
         return self.calibrations[key], os.path.basename(path)
 

@@ -235,7 +235,7 @@ class References:
         if isinstance(document, InputError):
             for mistake in document.mistakes:
                 # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
-                inside = mistake.place not in ("", self._file(name))
+                inside = mistake.location not in ("", self._file(name))
                 self.document.note(mistake if inside else Mistake(self.document.place(path), str(mistake)))
             holder[path[-1]] = None
             self.failed.add(path)
@@ -267,7 +267,7 @@ def _error(document: Document) -> InputError:
     files: dict[str, int] = {}
 
     def order(mistake: Mistake) -> tuple[int, int, int]:
-        match = re.match(r"(.*?):(\d+):(\d+)", mistake.place)
+        match = re.match(r"(.*?):(\d+):(\d+)", mistake.location)
         file, line, column = match.groups() if match else ("", "0", "0")
         return files.setdefault(file, len(files)), int(line), int(column)
 

@@ -162,7 +162,7 @@ def _mistakes(
         try:
             make()
         except InputError as error:
-            mistakes += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
+            mistakes += [(each.location.rpartition(": ")[2], each.sentence) for each in error.mistakes]
     return mistakes
 
 

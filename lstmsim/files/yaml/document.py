@@ -56,9 +56,9 @@ class Document:
 
     def reported(self) -> list[Mistake]:
         """Give the mistakes for the user: nothing that is said of a value which was replaced by nothing."""
-        strange = {each.place for each in self.mistakes if any(words in each.sentence for words in _STRANGE)}
+        strange = {each.location for each in self.mistakes if any(words in each.sentence for words in _STRANGE)}
         return [
-            each for each in self.mistakes if each.place not in strange or not each.sentence.endswith("got nothing")
+            each for each in self.mistakes if each.location not in strange or not each.sentence.endswith("got nothing")
         ]
 
     def place(self, path: DataPath, *, key: bool = False) -> str:

@@ -434,7 +434,7 @@ def checked_arrays(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, 
     try:
         return floats(stored, expected)
     except InputError as error:
-        raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
+        raise InputError([Mistake(at, f"{each.location} {each.sentence}") for each in error.mistakes]) from None
 
 
 def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> Stacked:

@@ -76,7 +76,7 @@ def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> Fusion
     result = FusionDevice(sms=device.sms, **own, **values)
     given = {name for name, value in settings.items() if value is not None}
     # both kinds of blocks may not fit for the same reason, which is said once
-    refuse({each.place: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
+    refuse({each.location: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
     return result
 
 

@@ -121,8 +121,8 @@ def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int
             raise InputError(
                 [
                     each
-                    if each.place.startswith("precision.")
-                    else Mistake(f"{named}: {each.place}".strip(": "), each.sentence)
+                    if each.location.startswith("precision.")
+                    else Mistake(f"{named}: {each.location}".strip(": "), each.sentence)
                     for each in error.mistakes
                 ]
             ) from None

@@ -281,7 +281,7 @@ def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: 
         if chip is None:
             raise
         (change,) = _chip(chip)
-        mistakes = [(each.place.replace(LABEL + change, f"--chip {chip}"), each.sentence) for each in error.mistakes]
+        mistakes = [(each.location.replace(LABEL + change, f"--chip {chip}"), each.sentence) for each in error.mistakes]
         raise InputError([Mistake(*each) for each in mistakes]) from None
 
 

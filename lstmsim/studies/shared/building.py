@@ -267,6 +267,6 @@ class _Told:
     def _tell(self, error: InputError) -> NoReturn:
         told = []
         for each in error.mistakes:
-            place = each.place.removeprefix(self.inside).removeprefix(".") if self.inside else each.place
+            place = each.location.removeprefix(self.inside).removeprefix(".") if self.inside else each.location
             told.append(Mistake(f"{self.name}{self.joint}{place}" if place else self.name, each.sentence))
         raise InputError(told) from None

@@ -115,12 +115,12 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
 
 def _sentence(mistake: Mistake, document: Document) -> str:
     """The mistake in the same words in every process: file names count from the scenario's folder."""
-    if mistake.place.startswith(LABEL):
-        place = mistake.place.removeprefix(LABEL)
-    elif document.name and mistake.place.startswith(f"{document.name}:"):
-        place = os.path.basename(document.name) + mistake.place.removeprefix(document.name)
+    if mistake.location.startswith(LABEL):
+        place = mistake.location.removeprefix(LABEL)
+    elif document.name and mistake.location.startswith(f"{document.name}:"):
+        place = os.path.basename(document.name) + mistake.location.removeprefix(document.name)
     else:
-        place = _from_folder(mistake.place, document.folder)
+        place = _from_folder(mistake.location, document.folder)
     return str(Mistake(place, _from_folder(mistake.sentence, document.folder)))
 
 

@@ -109,10 +109,10 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
     except InputError as error:
         mistakes: list[Mistake] = []
         for mistake in error.mistakes:
-            label = mistake.place.removeprefix(LABEL)
+            label = mistake.location.removeprefix(LABEL)
             path = label.partition("=")[0]
             overridden = any(text.partition("=")[0] == path for text in setup.overrides)
-            if label == mistake.place:
+            if label == mistake.location:
                 mistakes += [mistake] if _LACKING.match(mistake.sentence) else []
             elif overridden:
                 mistakes.append(mistake)

@@ -351,7 +351,7 @@ class _Reader:
     def _take(self, path: DataPath, error: InputError) -> None:
         """Note the mistakes of another file; those without a place are at `path`."""
         where = self.document.place(path)
-        self.document.mistakes += [each if each.place else Mistake(where, each.sentence) for each in error.mistakes]
+        self.document.mistakes += [each if each.location else Mistake(where, each.sentence) for each in error.mistakes]
 
     def _device(self) -> Device | None:
         """The device that `device` names: a known one or a file counted from the sweep file's folder."""
@@ -472,5 +472,5 @@ def _plain(value: Value) -> bool:
 
 def _line(mistake: Mistake) -> tuple[int, int]:
     """The line and column of a mistake, (0, 0) without these."""
-    match = re.match(r".*?:(\d+):(\d+)", mistake.place)
+    match = re.match(r".*?:(\d+):(\d+)", mistake.location)
     return (int(match[1]), int(match[2])) if match else (0, 0)

@@ -61,7 +61,7 @@ def refusal(path: Path) -> str:
     with pytest.raises(InputError) as caught:
         import_weights(path)
     (mistake,) = caught.value.mistakes
-    assert mistake.place == str(path)
+    assert mistake.location == str(path)
     assert import_weights(path, weights=False)[0].network is None
     return mistake.sentence
 

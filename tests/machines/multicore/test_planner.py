@@ -183,7 +183,7 @@ def test_settings_that_are_wrong(given: Mapping[str, Any], told: str) -> None:
 def test_every_mistake_is_told_at_once() -> None:
     with pytest.raises(InputError) as error:
         settings_of({"padding": -1, "mn": 3, "kfit": 1})
-    assert [each.place for each in error.value.mistakes] == ["padding", "mn", "kfit"]
+    assert [each.location for each in error.value.mistakes] == ["padding", "mn", "kfit"]
 
 
 def test_settings_that_are_right() -> None:

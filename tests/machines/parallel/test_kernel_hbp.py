@@ -130,9 +130,9 @@ def test_what_cannot_be_run() -> None:
         hbp_spmv(csr_of_dense(np.ones((1, 30_000))), np.zeros(30_000), HbpOptions(32, 30_000), TOY)
     with pytest.raises(InputError) as error:
         options_of(HbpOptions, {"n": 0, "merge": "atom", "fixed_percent": 101, "shift": [1], "tile": 3})
-    assert [each.place for each in error.value.mistakes] == ["m"]
+    assert [each.location for each in error.value.mistakes] == ["m"]
     with pytest.raises(InputError) as error:
         HbpOptions(32, 0, "lineal", (1,), 0, True, 101, 2.5, "atom")  # type: ignore[arg-type]
     places = ["n", "hash", "shift", "warps", "blocks_per_sm", "fixed_percent", "batch", "merge"]
-    assert [each.place for each in error.value.mistakes] == places
+    assert [each.location for each in error.value.mistakes] == places
     assert options_of(HbpOptions, {"m": 32, "n": 2, "hash": None, "shift": [1, 2]}) == HbpOptions(32, 2, shift=(1, 2))

@@ -129,7 +129,7 @@ def test_all_mistakes_are_told_at_once_and_as_an_error() -> None:
     wrong = Graph("g", (X, Node("y", "tanh", ("z",), (2, 3)), Node("w", "add", ("x", 1.0), (2, 2))), ("y",))
     with pytest.raises(InputError) as caught:
         checked_graph(wrong)
-    assert [each.place for each in caught.value.mistakes] == ["nodes.y.inputs.0", "nodes.w.shape"]
+    assert [each.location for each in caught.value.mistakes] == ["nodes.y.inputs.0", "nodes.w.shape"]
     fine = Graph("g", (X,), ("x",))
     assert checked_graph(fine) is fine
 

@@ -93,7 +93,7 @@ def test_sizes_and_names_that_mean_nothing_are_refused() -> None:
     matrix = csr_of_dense(np.eye(3))
     with pytest.raises(InputError) as error:
         hashed(matrix, 33, 0, 32, "linaer", (4, 99))
-    assert [each.place for each in error.value.mistakes] == ["m", "n", "hash", "shift"]
+    assert [each.location for each in error.value.mistakes] == ["m", "n", "hash", "shift"]
     assert "did you mean 'linear'?" in str(error.value)
 
 

@@ -103,7 +103,7 @@ def test_a_refusal_is_an_entry_unless_no_chip_can_run_it() -> None:
     with pytest.raises(InputError) as error:
         compare(scenario(*jobs), [NARROW], each=True)
     (mistake,) = error.value.mistakes
-    assert mistake.place == "lstm"
+    assert mistake.location == "lstm"
     assert mistake.sentence.startswith("none of the chips can run it; narrow: ")
 
 

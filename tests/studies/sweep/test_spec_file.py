@@ -160,7 +160,7 @@ def test_a_scenario_in_place_of_a_sweep_is_told_as_one(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_sweep(path)
     (mistake,) = caught.value.mistakes
-    assert (mistake.place, mistake.sentence.split(";")[0]) == (
+    assert (mistake.location, mistake.sentence.split(";")[0]) == (
         str(path),
         "is a scenario, no sweep: `lstmsim simulate` runs it",
     )

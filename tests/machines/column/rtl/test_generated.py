@@ -51,7 +51,7 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
     mapping["jobs"].append({**mapping["jobs"][0], "name": "k", "initial": "j"})
     closed = {"kind": "closed", "clients": 1, "think_ms": 0}
     mapping["jobs"].append({**mapping["jobs"][0], "name": "c", "count": 2, "arrival": closed})
-    found = [each.place for each in generated.refusals(load_scenario(mapping), None)]
+    found = [each.location for each in generated.refusals(load_scenario(mapping), None)]
     assert found == ["job k: initial", "job c #2: arrival"]
 
 
@@ -69,7 +69,7 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
 def test_what_hardware_cannot_do_is_refused_with_its_key(
     job: dict[str, Any], core: dict[str, Any], chip: dict[str, Any], place: str
 ) -> None:
-    assert [each.place for each in generated.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [place]
+    assert [each.location for each in generated.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [place]
 
 
 def test_weights_that_lie_on_some_cores_only_are_refused() -> None:
@@ -79,7 +79,7 @@ def test_weights_that_lie_on_some_cores_only_are_refused() -> None:
     assert not generated.refusals(load_scenario(mapping), None)
     mapping["jobs"][1].pop("cores")
     (mistake,) = generated.refusals(load_scenario(mapping), None)
-    assert mistake.place == "chip c: weight_kib"
+    assert mistake.location == "chip c: weight_kib"
 
 
 @pytest.mark.parametrize(
