@@ -40,7 +40,7 @@ def main() -> int:
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
-    beside = ratios(design_points())
+    baselines = ratios(design_points())
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     text = f"""# Benchmarks
 
@@ -68,7 +68,7 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 
 {table(["what", "unit", "measured"], whole)}
 
-{table(RATIOS_HEAD, beside)}
+{table(RATIOS_HEAD, baselines)}
 
 ## Sparse kernels
 

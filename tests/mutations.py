@@ -141,8 +141,8 @@ def refusal_is_true(sentence: str, words: Words) -> bool:
             return column in ("release", "template", "key")
         program = FlatProgram(np.ascontiguousarray(words))
         return int(program.column(table, column)[int(row)]) == int(value)
-    if told := _TABLE.fullmatch(sentence):
-        return told[1] in FLAT_TABLES
+    if reported := _TABLE.fullmatch(sentence):
+        return reported[1] in FLAT_TABLES
     return _OTHER.fullmatch(sentence) is not None
 
 

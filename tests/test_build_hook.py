@@ -128,7 +128,7 @@ def test_a_library_that_fails_does_not_keep_others_from_being_built(checkout: Pa
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reported"),
     [
         ({"CXX": "false"}, "`false` failed with exit code 1."),
         ({"CXX": "no-such-compiler -O3"}, "`no-such-compiler` could not be run (No such file or directory)."),
@@ -138,7 +138,7 @@ def test_a_library_that_fails_does_not_keep_others_from_being_built(checkout: Pa
 def test_without_a_compiler_the_package_is_complete_and_says_so(
     checkout: Path,
     variables: dict[str, str],
-    told: str,
+    reported: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -153,7 +153,7 @@ def test_without_a_compiler_the_package_is_complete_and_says_so(
     edit(checkout)
     assert not stale.exists(), "nobody shall take it for a library of these sources"
     shown = " ".join("".join(capfd.readouterr()).split())
-    assert shown.count(f"The native core was not built: {told} The package is complete without it") == 2
+    assert shown.count(f"The native core was not built: {reported} The package is complete without it") == 2
     assert shown.count("install a C++17 compiler") == 2
 
 

@@ -60,8 +60,8 @@ def _later_steps(comparison: Comparison, titles: Sequence[str]) -> list[str]:
     pairs = [(row, column) for row in range(len(comparison.workloads)) for column in others]
     names = [comparison.workloads[row].name for row, _ in pairs]
     texts = [about_first_step(comparison, row, column) for row, column in pairs]
-    told = [f"* {name}: {text}." for name, text in zip(names, texts, strict=True) if text]
-    if not told:
+    reported = [f"* {name}: {text}." for name, text in zip(names, texts, strict=True) if text]
+    if not reported:
         return []
     rows = [
         [workload.name, *(_times(comparison.later_speedup(row, column)) for column in others)]
@@ -69,7 +69,7 @@ def _later_steps(comparison: Comparison, titles: Sequence[str]) -> list[str]:
     ]
     rows.append(["geometric mean", *(_times(comparison.mean_later_speedup(column)) for column in others)])
     head = f"{comparison.machines[0].name} is so many times as fast by later steps, without the first:"
-    return [head, "", *_table(["task", *titles[2:]], rows), *told, ""]
+    return [head, "", *_table(["task", *titles[2:]], rows), *reported, ""]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -143,12 +143,12 @@ def _clock_and_lines(caches: Found) -> dict[str, Named]:
     clock, *cycles = _probed([lines * line for lines in held.values()]) or [0.0]
     if not clock:
         return {}
-    told = {"frequency_mhz": Named(round(clock), "measured: additions one after the other, one a cycle")}
+    reported = {"frequency_mhz": Named(round(clock), "measured: additions one after the other, one a cycle")}
     for (key, lines), each in zip(held.items(), cycles, strict=False):
         taken = each * line / 64
         source = f"measured: {taken:.1f}, a sum over {lines * line:,} bytes again and again"
-        told[key] = Named(max(1, round(taken)), source)
-    return told
+        reported[key] = Named(max(1, round(taken)), source)
+    return reported
 
 
 def least_ns(call: Callable[[], object], seconds: float, least: int = 5) -> list[int]:
@@ -198,8 +198,8 @@ def found(seconds: float = 0.2) -> dict[str, Named]:
     """
     flags, caches = described()[1], _caches()
     tile = {"lanes": 16, "mr": 12, "nr": 32} if "avx512f" in flags else {"lanes": 8, "mr": 6, "nr": 16}
-    told = "flags of lscpu; BLIS's micro-tile for such vectors" if flags else f"{ASSUMED}: vectors of 32 bytes"
-    tiles = {key: Named(value, told) for key, value in tile.items()}
+    reported = "flags of lscpu; BLIS's micro-tile for such vectors" if flags else f"{ASSUMED}: vectors of 32 bytes"
+    tiles = {key: Named(value, reported) for key, value in tile.items()}
     clock = _clock_and_lines(caches)
     of_blas = _of_blas(clock["frequency_mhz"].value, seconds) if clock else {}
     return {**caches, **tiles, **clock, **of_blas}

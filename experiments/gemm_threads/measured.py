@@ -20,7 +20,7 @@ from lstmsim import engines
 from lstmsim.machines.gemm import Cut, GemmTask, Product
 from lstmsim.machines.registry import capability
 
-__all__ = ["ABOUT", "Beside", "Row", "power_of_two", "predicted", "recorded", "summed_up", "table"]
+__all__ = ["ABOUT", "Baselines", "Row", "power_of_two", "predicted", "recorded", "summed_up", "table"]
 
 HERE = Path(__file__).resolve().parent
 ABOUT = (
@@ -57,7 +57,7 @@ class Row(NamedTuple):
         return self.predicted / self.measured
 
 
-class Beside(NamedTuple):
+class Baselines(NamedTuple):
     """How far the predictions of some products are off.
 
     mean: geometric mean of predicted over measured. low, high: the least and the largest of them.
@@ -93,7 +93,7 @@ def recorded() -> list[Row]:
     return rows
 
 
-def summed_up(rows: Sequence[Row]) -> Beside:
+def summed_up(rows: Sequence[Row]) -> Baselines:
     """How far predictions are off.
 
     >>> summed_up([Row(1, 1, 1, *each, 30, 5) for each in ((10, 20), (40, 20), (30, 30))]).rank
@@ -102,7 +102,7 @@ def summed_up(rows: Sequence[Row]) -> Beside:
     ratios = [row.ratio for row in rows]
     mean = exp(sum(map(log, ratios)) / len(ratios))
     rank = _correlation(_ranks([row.predicted for row in rows]), _ranks([row.measured for row in rows]))
-    return Beside(mean, min(ratios), max(ratios), rank)
+    return Baselines(mean, min(ratios), max(ratios), rank)
 
 
 def _ranks(values: Sequence[int]) -> list[float]:
@@ -136,5 +136,5 @@ def table(rows: Sequence[Row], measured: str, slower: str) -> list[str]:
         cells.append("yes" if power_of_two(row) else "no")
         lines.append(f"| {row.m} x {row.n} x {row.k} | {' | '.join(cells)} |")
     of = summed_up(rows)
-    told = f"Predicted / measured: {of.low:.2f} to {of.high:.2f}, geometric mean {of.mean:.2f}; rank correlation "
-    return [*lines, "", f"{told}(Spearman) {of.rank:.3f}."]
+    reported = f"Predicted / measured: {of.low:.2f} to {of.high:.2f}, geometric mean {of.mean:.2f}; rank correlation "
+    return [*lines, "", f"{reported}(Spearman) {of.rank:.3f}."]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from experiments.gemm_threads import beside, measured, planners, sweep
-from experiments.gemm_threads.beside import Machines
+from experiments.gemm_threads import baselines, measured, planners, sweep
+from experiments.gemm_threads.baselines import Machines
 from experiments.gemm_threads.drawn import CHOOSE, DRAWS, HELD_OUT, RNN, drawn, drawn_of_rnns
 from experiments.gemm_threads.regret import Searched, searched
 from experiments.gemm_threads.study import Ran, all_ran
@@ -60,8 +60,8 @@ def results(small: bool = False) -> Results:
         sweep.swept(shapes),
         sets,
         {mn: searched(choosing, 100 if small else TRIES, mn) for mn in ("blis", "all")},
-        beside.reliefs(small),
-        beside.machines(small),
+        baselines.reliefs(small),
+        baselines.machines(small),
         measured.recorded(),
     )
 
@@ -74,8 +74,8 @@ def summary(of: Results) -> str:
         ("64 threads in cycles", sweep.ABOUT["cycles"], sweep.cycles(of.sweep)),
         ("The fall-through at work", sweep.ABOUT["ranks"], sweep.ranks(of.sweep)),
         ("Regret of planners", planners.about(of.sets, of.searched), planners.table(of.sets, of.searched)),
-        ("Reliefs", beside.ABOUT_RELIEFS, beside.relief_table(of.reliefs)),
-        ("One LSTM on three kinds of machines", beside.ABOUT_MACHINES, beside.machine_table(of.machines)),
+        ("Reliefs", baselines.ABOUT_RELIEFS, baselines.relief_table(of.reliefs)),
+        ("One LSTM on three kinds of machines", baselines.ABOUT_MACHINES, baselines.machine_table(of.machines)),
         ("Beside a real machine", measured.ABOUT, measured.table(of.measured, "least", "10 %")),
     ]
     lines = ["# Threads along K for the products of an RNN", "", *textwrap.wrap(verdict(of), 120)]

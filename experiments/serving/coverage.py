@@ -32,14 +32,14 @@ SERVICE = 100_000
 class Row:
     """What a load and a number of requests gave.
 
-    told: how many of the runs have an interval, for the mean and each percentile.
+    reported: how many of the runs have an interval, for the mean and each percentile.
     held: how many of these intervals hold the truth.
     """
 
     load: float
     requests: int
     runs: int
-    told: tuple[int, ...]
+    reported: tuple[int, ...]
     held: tuple[int, ...]
 
 
@@ -82,15 +82,15 @@ def truths(load: float) -> tuple[float, ...]:
 
 def row(load: float, requests: int, runs: int) -> Row:
     """Runs of so many requests at a load; the first tenth of each is left out."""
-    told, held = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
+    reported, held = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     for number in range(runs):
         series = Series()
         series.add(waits(load, requests, number) + SERVICE)
         measured = series.distribution(requests // 10, relaxation=1 / (1 - load) ** 2, percentiles=PERCENTILES)
         intervals = (measured.mean, *measured.percentiles.values())
-        told += [each.half_width is not None for each in intervals]
+        reported += [each.half_width is not None for each in intervals]
         held += [each.holds(truth) for each, truth in zip(intervals, truths(load), strict=True)]
-    return Row(load, requests, runs, tuple(told.tolist()), tuple(held.tolist()))
+    return Row(load, requests, runs, tuple(reported.tolist()), tuple(held.tolist()))
 
 
 def rows(small: bool = False) -> Iterator[Row]:
@@ -105,8 +105,8 @@ def table(coverage_rows: list[Row]) -> list[str]:
     lines = ["| load | requests | runs | mean | p99 | p99.9 |", "| ---: | ---: | ---: | ---: | ---: | ---: |"]
     for each in coverage_rows:
         cells = [
-            f"{100 * told / each.runs:.0f} %: {100 * held / told:.1f} %" if told else "too few"
-            for told, held in zip(each.told, each.held, strict=True)
+            f"{100 * reported / each.runs:.0f} %: {100 * held / reported:.1f} %" if reported else "too few"
+            for reported, held in zip(each.reported, each.held, strict=True)
         ]
         lines.append(f"| {each.load:g} | {each.requests:,} | {each.runs} | {' | '.join(cells)} |")
     return lines

@@ -104,8 +104,8 @@ def load_verdict(latencies: Latencies) -> str:
             same = " and ".join(f"`{name}`" for name, sign in zip(POLICIES, signs, strict=False) if sign == 0)
             what = f"cannot be told from {same}"
         outcome.setdefault(what, []).append(f"{load:g}")
-    told = "; ".join(f"{what} at load {', '.join(loads)}" for what, loads in outcome.items())
-    return f"Who decides as it starts {told} (intervals of 95 % that overlap do not tell). {_paired(latencies)}"
+    reported = "; ".join(f"{what} at load {', '.join(loads)}" for what, loads in outcome.items())
+    return f"Who decides as it starts {reported} (intervals of 95 % that overlap do not tell). {_paired(latencies)}"
 
 
 def _paired(latencies: Latencies) -> str:

@@ -289,14 +289,14 @@ class Outputs(Result, forms="lstmsim.analysis.replay"):
     scenario: scenario of the run.
     fixed: whether the outputs are in fixed point, as the scenario's `precision` says, or in float64.
     tensors: name of a job -> [steps, outputs] of its last layer, both directions side by side, as float64 numbers.
-    turned_away: names of the jobs that computed nothing.
+    rejected: names of the jobs that computed nothing.
     data: name of a job -> its numbers, and where they are from.
     """
 
     scenario: Scenario
     fixed: bool
     tensors: Mapping[str, NDArray[np.float64]]
-    turned_away: tuple[str, ...]
+    rejected: tuple[str, ...]
     data: Mapping[str, JobData]
 
 
@@ -373,7 +373,7 @@ def outputs_metadata(outputs: Outputs) -> dict[str, str]:
     if not outputs.fixed:
         words = "float64, equal to the golden model but for the order of additions"
     metadata = {
-        "schema": "lstmsim/outputs/1",
+        "schema": "lstmsim/outputs/2",
         "scenario": scenario.name,
         "chip": scenario.chip.name,
         "numbers": f"what the simulated machine computed: {words}",
@@ -382,9 +382,9 @@ def outputs_metadata(outputs: Outputs) -> dict[str, str]:
     }
     if outputs.fixed:
         metadata["precision"] = json.dumps(asdict(scenario.precision))
-    if outputs.turned_away:
-        away = [show(name) for name in outputs.turned_away[:_MOST]]
-        metadata["turned_away"] = json.dumps({"count": len(outputs.turned_away), "first": away})
+    if outputs.rejected:
+        away = [show(name) for name in outputs.rejected[:_MOST]]
+        metadata["rejected"] = json.dumps({"count": len(outputs.rejected), "first": away})
     return metadata
 
 
@@ -405,15 +405,15 @@ def _origins(outputs: Outputs) -> list[dict[str, Any]]:
 
 
 def outputs_json(outputs: Outputs) -> dict[str, Any]:
-    """Give shape, smallest and largest number of each tensor as plain data of schema `lstmsim/outputs/1`."""
+    """Give shape, smallest and largest number of each tensor as plain data of schema `lstmsim/outputs/2`."""
     return {
-        "schema": "lstmsim/outputs/1",
+        "schema": "lstmsim/outputs/2",
         "fixed": outputs.fixed,
         "tensors": {
             name: {"shape": list(values.shape), "smallest": float(values.min()), "largest": float(values.max())}
             for name, values in outputs.tensors.items()
         },
-        "turned_away": list(outputs.turned_away),
+        "rejected": list(outputs.rejected),
     }
 
 
@@ -422,7 +422,7 @@ def _document(outputs: Outputs) -> Document:
     rows = [
         (name, *values.shape, f"{values.min():.4g}", f"{values.max():.4g}") for name, values in outputs.tensors.items()
     ]
-    rejected = f"rejected, without outputs: {', '.join(outputs.turned_away)}" if outputs.turned_away else None
+    rejected = f"rejected, without outputs: {', '.join(outputs.rejected)}" if outputs.rejected else None
     table = grid(["<job", "steps", "outputs", "smallest", "largest"], rows)
     headline = f"OUTPUTS of {outputs.scenario.name}, in {'fixed point' if outputs.fixed else 'float64'}"
     return Document.of(headline, table, rejected)

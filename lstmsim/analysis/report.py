@@ -184,7 +184,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     utilization: useful multiply-accumulates / (peak * makespan), 0 to 1.
     tops: 10^12 operations a second; a multiply-accumulate counts as two.
     latency_ms: latencies of the jobs.
-    turned_away: the jobs that were not served.
+    rejected: the jobs that were not served.
     memory_busy_cycles: how long the memory beside the chip was at work; None if all weights stay on the chip.
     remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
     planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
@@ -202,7 +202,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     utilization: float
     tops: float
     latency_ms: LatencyMs
-    turned_away: tuple[Rejected, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     memory_busy_cycles: int | None = None
     remarks: tuple[str, ...] = ()
     planned: PlannedProducts | None = None
@@ -270,7 +270,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
         losses = pe_cycles(core, macs[index], cycles)
         cores.append(CoreReport(index, core, macs[index], cycles, losses))
-    jobs, turned_away = _jobs(scenario, totals)
+    jobs, rejected = _jobs(scenario, totals)
     # of cores beside those of the chip only a memory's cycles are named
     rows = totals.cycles[len(cores) :]
     beside = rows[rows.any(axis=1), CYCLE_NAMES.index("busy")].tolist()
@@ -286,7 +286,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         utilization=utilization(chip, sum(macs), makespan),
         latency_ms=latency_statistics([each.latency for each in jobs], chip.frequency_mhz),
         tops=tops(sum(macs), makespan, chip.frequency_mhz),
-        turned_away=tuple(turned_away),
+        rejected=tuple(rejected),
         memory_busy_cycles=beside[0] if beside else None,
         remarks=scenario.remarks,
         requests=len(came) > len({tenant for tenant, *_ in came}),

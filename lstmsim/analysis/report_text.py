@@ -16,7 +16,7 @@ from lstmsim.report.figures_text import four_digits, percent, short_name
 from lstmsim.report.renderings import html, text
 from lstmsim.report.results import Forms, picked
 
-SCHEMA = "lstmsim/report/1"
+SCHEMA = "lstmsim/report/2"
 
 #: Most jobs and layers in tables for people; the others are counted in a sentence.
 _MOST_ROWS = 40
@@ -179,9 +179,9 @@ def _of_some_runs(report: Report) -> Iterator[str]:
     due = [job for job in report.jobs if job.deadline is not None]
     if due:
         yield f"deadlines: {sum(job.missed for job in due):,} of {len(due):,} missed"
-    if report.turned_away:
-        count = len(report.turned_away)
-        yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.turned_away)})"
+    if report.rejected:
+        count = len(report.rejected)
+        yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.rejected)})"
     busy = report.memory_busy_cycles
     if busy is not None:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"
@@ -219,7 +219,7 @@ def remedy(name: str, report: Report) -> str:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The report as plain data of schema `lstmsim/report/1`, ready for `json.dumps`."""
+    """The report as plain data of schema `lstmsim/report/2`, ready for `json.dumps`."""
     return {
         "schema": SCHEMA,
         **picked(report, "chip engine"),
@@ -241,7 +241,7 @@ def _json_of_some_runs(report: Report) -> dict[str, Any]:
     planned = report.planned
     entries: dict[str, Any] = {
         "layers": [picked(each, layer) for each in report.layers],
-        "turned_away": [picked(job, "name arrival at") for job in report.turned_away],
+        "rejected": [picked(job, "name arrival at") for job in report.rejected],
         "memory": None if report.memory_busy_cycles is None else {"busy_cycles": report.memory_busy_cycles},
         "plans": None if planned is None else picked(planned, "note products=rows"),
         **picked(report, "kernels remarks"),

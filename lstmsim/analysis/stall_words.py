@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from lstmsim.base.records import record
-from lstmsim.report.looks import JOB_STYLES, Style
+from lstmsim.report.styles import JOB_STYLES, Style
 
 #: In a busy cycle of a core, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
 PE_NAMES = ("useful", "padding", "unmapped")

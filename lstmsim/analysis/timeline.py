@@ -21,8 +21,8 @@ from lstmsim.program.trace import Trace
 from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
 from lstmsim.report.document import Document, grid
 from lstmsim.report.figures_text import four_digits
-from lstmsim.report.looks import JOB_STYLES
 from lstmsim.report.results import Forms, Table
+from lstmsim.report.styles import JOB_STYLES
 
 #: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES

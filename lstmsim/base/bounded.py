@@ -62,7 +62,9 @@ def placed(error: InputError, name: str) -> InputError:
     a.pt: is damaged
     """
     mistakes = [
-        each if each.location.startswith(name) else Mistake(f"{name}: {each.location}" if each.location else name, each.sentence)
+        each
+        if each.location.startswith(name)
+        else Mistake(f"{name}: {each.location}" if each.location else name, each.sentence)
         for each in capped(error.mistakes)
     ]
     return InputError(mistakes)

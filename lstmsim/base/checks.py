@@ -39,10 +39,10 @@ class Note(NamedTuple):
     holder: Sequence[str] = ()
     shows: bool = True
 
-    def told(self, value: Any, raw: str | None = None) -> str:
+    def message(self, value: Any, raw: str | None = None) -> str:
         """The whole sentence. value: what stands there. raw: its text in a file, if known.
 
-        >>> Note(("ep",), "must be a whole number").told("x")
+        >>> Note(("ep",), "must be a whole number").message("x")
         "must be a whole number, got 'x'"
         """
         if self.holder:
@@ -454,7 +454,7 @@ def _mended(
     for key, value in named.items():
         if key not in known:
             wrong.append(
-                Mistake(f"{place}: {dotted([key])}", Note((key,), "unknown key", holder=list(known)).told(None))
+                Mistake(f"{place}: {dotted([key])}", Note((key,), "unknown key", holder=list(known)).message(None))
             )
         elif value is not None or not known[key].each.key.follows:
             mistakes: list[tuple[str, str]] = []
@@ -495,7 +495,7 @@ def _value(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
         named = {name: {key: name, **part} if isinstance(part, Mapping) else part for name, part in value.items()}
         return tuple(_part(field.part, part, f"{field.name}.{name}", mistakes) for name, part in named.items())
     if not isinstance(value, list | tuple):
-        mistakes.append((field.name, Note((), MAPPING if key else "must be a list").told(value)))
+        mistakes.append((field.name, Note((), MAPPING if key else "must be a list").message(value)))
         return None
     if field.empty(value):
         mistakes.append((field.name, "must be a list of at least 1 entry, got 0"))
@@ -508,7 +508,7 @@ def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, st
         return value
     if not isinstance(value, Mapping):
         other = f"must be a {description.__name__}" if is_dataclass(value) else MAPPING
-        mistakes.append((path, Note((), other).told(value)))
+        mistakes.append((path, Note((), other).message(value)))
         return None
     try:
         return description(**{str(key): each for key, each in value.items()})
@@ -529,7 +529,7 @@ def _leaf(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
         at: Any = data
         for step in note.path:
             at = at[step]
-        mistakes.append((dotted((field.name, *note.path)), note.told(at)))
+        mistakes.append((dotted((field.name, *note.path)), note.message(at)))
     # a whole number stays one where a fraction may stand: 260 MHz are not 260.0
     return value if type(made) is float and type(value) is int else made
 

@@ -68,7 +68,7 @@ def serve_command(files: Outputs, percentile: float, **asked: Any) -> None:
     for text in served.remarks:
         remark(text)
     if served.ended == "full":
-        came = served.serving.requests + served.serving.turned_away
+        came = served.serving.requests + served.serving.rejected
         remark(f"stopped after {came:,} requests: more than {served.window:,} were in the machine at once")
     files.name()
 

@@ -160,8 +160,8 @@ class _Parts:
 
         computed: Any = self.computed
         import_module(_SAVING).save_outputs(computed, path)
-        if computed.turned_away:
-            remark(f"rejected, without a tensor in {path}: {some_of(computed.turned_away)}")
+        if computed.rejected:
+            remark(f"rejected, without a tensor in {path}: {some_of(computed.rejected)}")
 
     def save_page(self, path: str, files: Outputs, device: str | None) -> None:
         """Write the page about the run."""

@@ -45,16 +45,18 @@ def one_more_core(chip: Any, jobs: Sequence[Job]) -> list[Change]:
         return [Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)]
 
 
-def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], untold: Collection[str] = ()) -> str:
+def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], unreported: Collection[str] = ()) -> str:
     """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are given.
 
     pairs: each core, and its fields that change.
-    untold: fields that the name of the change tells already.
+    unreported: fields that the name of the change tells already.
     """
     texts: list[str] = []
     for key in pairs[0][1] if pairs else ():
-        if key in untold:
+        if key in unreported:
             continue
-        told = {f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]}
-        texts += told if len(told) == 1 else [f"{key} of each core"] if told else []
+        reported = {
+            f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]
+        }
+        texts += reported if len(reported) == 1 else [f"{key} of each core"] if reported else []
     return ", ".join(texts)

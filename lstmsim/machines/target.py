@@ -307,6 +307,6 @@ class Target(Entries, ABC):
         """
         return None
 
-    def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
+    def shared_parts(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
         """Sentences on what the cores share, as far as these jobs use it."""
         return ()

@@ -217,8 +217,8 @@ def _between(
     if wrong.any():
         row = int(np.argmax(wrong))
         least, most = (int(np.broadcast_to(each, values.shape)[row]) for each in (low, high))
-        told = "and no value would do" if most < least else f"not {least} to {most}"
-        refuse_row(table, values, wrong, f"{column} is {{}}, {told}")
+        reported = "and no value would do" if most < least else f"not {least} to {most}"
+        refuse_row(table, values, wrong, f"{column} is {{}}, {reported}")
 
 
 def _sum(column: str, values: NDArray[np.int64], more: NDArray[np.int64]) -> None:

@@ -70,12 +70,12 @@ def _phase(phase: Phase, barriers: int) -> Iterator[str]:
     for index, operation in enumerate(phase.body.operations):
         arrives = operation.arrives
         if arrives is not None and not (arrives >= 0 and phase.barrier(last, arrives) < barriers):
-            told = f"{arrives}, at last {phase.barrier(last, arrives)}, of {barriers}"
-            yield f"operation {index}: arrives at barrier {told}"
+            reported = f"{arrives}, at last {phase.barrier(last, arrives)}, of {barriers}"
+            yield f"operation {index}: arrives at barrier {reported}"
         for need in operation.needs:
             if need.barrier and phase.barrier(last, need.operation) >= barriers:
-                told = f"{need.operation}, at last {phase.barrier(last, need.operation)}, of {barriers}"
-                yield f"operation {index}: waits for barrier {told}"
+                reported = f"{need.operation}, at last {phase.barrier(last, need.operation)}, of {barriers}"
+                yield f"operation {index}: waits for barrier {reported}"
 
 
 def _arrivals(program: Program) -> Iterator[str]:
@@ -145,9 +145,9 @@ def validate(program: Program) -> None:
         if core.shared and index in beside and core.contexts < needed:
             faults.append(f"core {index}: is shared by {needed} threads and has {core.contexts}")
         if core.mirrors and not (core.shared and core.contexts == needed):
-            told = f"has {core.contexts}" if core.shared else "is not shared"
+            reported = f"has {core.contexts}" if core.shared else "is not shared"
             faults.append(
-                f"core {index}: its threads stand for all {needed} of cores that are not shared, and it {told}"
+                f"core {index}: its threads stand for all {needed} of cores that are not shared, and it {reported}"
             )
     seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):

@@ -38,7 +38,7 @@ def test_utilization_and_tops_of_the_worked_example(cores: int) -> None:
     latency = report.latency_ms
     assert [latency.mean, latency.p50, latency.p95, latency.p99, latency.max] == pytest.approx([milliseconds] * 5)
     assert report.memory_busy_cycles is None
-    assert report.turned_away == ()
+    assert report.rejected == ()
 
 
 def test_a_run_of_no_cycles_has_no_rates() -> None:
@@ -60,14 +60,14 @@ def test_percentiles_are_interpolated_between_ranks() -> None:
     assert (one.mean, one.p50, one.p95, one.p99, one.max) == (7, 7, 7, 7, 7)
 
 
-def test_a_job_that_was_turned_away_is_listed_with_its_number_and_when() -> None:
+def test_a_job_that_was_rejected_is_listed_with_its_number_and_when() -> None:
     """One thread, no place in the queue: who comes while it is taken goes at once."""
     first, late = Job("first", MODEL, 20), Job("late", MODEL, 20, arrival=100)
     refused = replace(late, name="refused", arrival=50, queue_limit=0)
     report = run(Scenario(ColumnNpu("c", 260, (CORE,)), (first, refused, late))).report
     assert [job.name for job in report.jobs] == ["first", "late"]
     assert [job.number for job in report.jobs] == [0, 2]
-    assert [(each.name, each.number, each.arrival, each.at) for each in report.turned_away] == [("refused", 1, 50, 50)]
+    assert [(each.name, each.number, each.arrival, each.at) for each in report.rejected] == [("refused", 1, 50, 50)]
 
 
 @pytest.mark.parametrize(

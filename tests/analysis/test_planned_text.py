@@ -22,14 +22,14 @@ def _shown(product: PlannedProduct) -> dict[str, str]:
 
 
 def test_a_row_says_what_was_rejected_before_the_plan() -> None:
-    told = _shown(ROW)
-    assert told["layers"] == "0..2"
-    assert told["m x n x k"] == "4 x 2,048 x 1,024"
-    assert (told["rank"], told["rejected before"]) == ("2 of 9", "2: kb < kc/4, p_k > 16")
-    assert (told["cut"], told["relief"]) == ("NK 1x16x4", "buffers")
+    reported = _shown(ROW)
+    assert reported["layers"] == "0..2"
+    assert reported["m x n x k"] == "4 x 2,048 x 1,024"
+    assert (reported["rank"], reported["rejected before"]) == ("2 of 9", "2: kb < kc/4, p_k > 16")
+    assert (reported["cut"], reported["relief"]) == ("NK 1x16x4", "buffers")
     plain = replace(ROW, layers=(0, 2), rank=0, rejected=(), relief="")
-    told = _shown(plain)
-    assert (told["layers"], told["rejected before"], told["relief"]) == ("0,2", "none", "-")
+    reported = _shown(plain)
+    assert (reported["layers"], reported["rejected before"], reported["relief"]) == ("0,2", "none", "-")
     assert picked(PlannedProducts((ROW,), "why"), "rows")["rows"][0]["rejected"] == [list(each) for each in WHY]
 
 

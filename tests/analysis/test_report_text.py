@@ -147,9 +147,9 @@ def test_a_job_may_take_as_long_as_its_deadline(deadline: int | None, missed: bo
 
 
 @pytest.mark.parametrize(("number", "shown"), [(3, "out-0, out-1, out-2"), (4, "out-0, out-1, out-2 and 1 more")])
-def test_at_most_three_of_those_turned_away_are_named(number: int, shown: str) -> None:
+def test_at_most_three_of_those_rejected_are_named(number: int, shown: str) -> None:
     away = tuple(Rejected(f"out-{each}", each, 0, 5) for each in range(number))
-    text = report_text(replace(REPORT, turned_away=away))
+    text = report_text(replace(REPORT, rejected=away))
     assert shown in text
     assert f"{shown} and" not in text
 

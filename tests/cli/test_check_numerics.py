@@ -55,7 +55,7 @@ def test_random_weights_and_engines_and_widths(tmp_path: Path) -> None:
     assert json.loads(better.stdout)["numerics"][0]["sqnr_db"] > results[0][0]["sqnr_db"] + 6
 
 
-def test_split_and_preempted_jobs_are_executed_and_others_that_were_turned_away_are_counted(tmp_path: Path) -> None:
+def test_split_and_preempted_jobs_are_executed_and_others_that_were_rejected_are_counted(tmp_path: Path) -> None:
     core = {**CHIP["cores"][0], "threads": 1}  # type: ignore[index]
     jobs = [
         {"name": "both", "model": MODEL, "steps": 3, "split": "rows"},

@@ -45,7 +45,7 @@ def cycles(comparison: dict[str, Any], row: int = 0) -> list[int | None]:
 def test_the_scenario_on_its_own_chip_and_others(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     comparison = result(path, "--chip", "column-npu-16k")
-    assert comparison["schema"] == "lstmsim/comparison/1"
+    assert comparison["schema"] == "lstmsim/comparison/2"
     assert [each["name"] for each in comparison["machines"]] == ["own", "column-npu-16k"]
     assert cycles(comparison) == [
         simulate(path).makespan_cycles,

@@ -32,7 +32,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("cycle.yaml").write_text(CYCLE)
 
 
-def told(*arguments: str) -> Any:
+def reported(*arguments: str) -> Any:
     called = call("fuse", *arguments, "--json", "-")
     assert called.exit_code == 0, called.output
     return json.loads(called.stdout)
@@ -72,8 +72,8 @@ def test_a_layer_normalised_lstm_is_one_kernel() -> None:
 
 
 def test_what_a_script_reads_agrees_with_itself() -> None:
-    answer = told("ln-lstm", "--size", "hidden=64", "--chip", "v100")
-    assert answer["schema"] == "lstmsim/fusion/1"
+    answer = reported("ln-lstm", "--size", "hidden=64", "--chip", "v100")
+    assert answer["schema"] == "lstmsim/fusion/2"
     modes = by_name(answer)
     assert [modes[each]["kernels"] for each in ("op", "xla", "tvm", "stitch")] == [43, 8, 6, 1]
     assert all(each["executed"]["equal_to_numpy"] for each in modes.values())
@@ -82,12 +82,12 @@ def test_what_a_script_reads_agrees_with_itself() -> None:
     assert answer["ratio_to_strongest"] == modes["stitch"]["makespan_cycles"] / strongest
     assert answer["loses"] == (answer["ratio_to_strongest"] > 1)
     assert answer["seed"] == 0
-    assert told("row-sum", "--seed", "7", "--modes", "stitch", "--no-cycles")["seed"] == 7
-    run = answer["told"]
+    assert reported("row-sum", "--seed", "7", "--modes", "stitch", "--no-cycles")["seed"] == 7
+    run = answer["reported"]
     assert sum(run["accounts"].values()) == run["account_cycles"] == 80 * 4 * modes["stitch"]["makespan_cycles"]
     # a launch before each kernel, and the kernels one after the other
     for mode, each in modes.items():
-        own = told("ln-lstm", "--modes", mode, "--mode", mode, "--no-numbers")["told"]
+        own = reported("ln-lstm", "--modes", mode, "--mode", mode, "--no-numbers")["reported"]
         spans = sum(one["cycles"] for one in own["kernels"])
         assert each["makespan_cycles"] == spans + own["launch_cycles"] * each["kernels"]
         assert each["launch_share"] == pytest.approx(1 - spans / each["makespan_cycles"])
@@ -108,7 +108,7 @@ def test_where_the_pass_loses_is_said_first_with_the_rule_that_wins() -> None:
     assert "results in up to 64 parts, which their readers load one after the other" in first
     assert f"split_rule costed wins, with {other['makespan_cycles']:,} cycles" in first
     # asked for, that rule runs, and the published one stands beside it
-    costed = told(*arguments, "--set", "split_rule=costed")
+    costed = reported(*arguments, "--set", "split_rule=costed")
     assert costed["loses"] is False
     assert by_name(costed)["stitch"]["makespan_cycles"] == other["makespan_cycles"]
     assert costed["other_rule"]["name"] == "stitch (paper)"
@@ -123,15 +123,15 @@ def test_a_rule_that_takes_as_long_as_the_baseline_does_not_lose() -> None:
 
 def test_the_split_rule_of_a_chip_holds_unless_another_is_asked_for() -> None:
     own = ("row-sum", "--modes", "stitch", "--no-cycles", "--no-numbers", "--chip-set", "split_rule=costed")
-    assert told(*own)["device"]["split_rule"] == "costed"
-    assert told(*own, "--set", "split_rule=paper")["device"]["split_rule"] == "paper"
+    assert reported(*own)["device"]["split_rule"] == "costed"
+    assert reported(*own, "--set", "split_rule=paper")["device"]["split_rule"] == "paper"
 
 
 def test_a_refused_edge_is_told_with_its_way_round() -> None:
     printed = text("cycle.yaml", "--modes", "op,stitch", "--explain")
     assert "refused a -> y: one kernel of both would be a cycle over p" in printed
     assert "not in one kernel with a, because one kernel of both would wait for itself: p lies between" in printed
-    answer = told("cycle.yaml", "--modes", "stitch")
+    answer = reported("cycle.yaml", "--modes", "stitch")
     assert answer["refused_edges"] == [{"operand": "a", "reader": "y", "path": ["p"]}]
     assert [each["nodes"] for each in answer["subgraphs"]] == [["a"], ["y"]]
     assert (answer["strongest_baseline"], answer["ratio_to_strongest"], answer["loses"]) == (None, None, None)
@@ -154,7 +154,7 @@ def test_the_command_gives_what_the_golden_cases_have(name: str) -> None:
     cases = json.loads(Path(__file__).parents[1].joinpath("data/contract_cases_fusion.json").read_text())
     wanted = {"figure-3": "fig3", "cycle": "cycle"}[name]
     case = next(each for each in cases if each["graph"]["name"] == wanted)
-    answer = told(name, "--no-numbers")
+    answer = reported(name, "--no-numbers")
     for mode, expected in case["expect"]["modes"].items():
         row = by_name(answer)[mode]
         told_of = [row[each] for each in ("kernels", "read_bytes", "written_bytes", "recomputed")]
@@ -169,7 +169,7 @@ def test_the_command_gives_what_the_golden_cases_have(name: str) -> None:
 
 def test_both_engines_give_the_same_numbers() -> None:
     arguments = ("row-sum", "--size", "rows=2", "--size", "length=64", "--chip", "edge", "--modes", "op,stitch")
-    fast, reference = (told(*arguments, "--engine", each) for each in ("fast", "reference"))
+    fast, reference = (reported(*arguments, "--engine", each) for each in ("fast", "reference"))
     assert (fast.pop("engine"), reference.pop("engine")) == ("fast", "reference")
     assert fast == reference
 
@@ -189,7 +189,7 @@ def test_a_large_graph_is_planned_and_no_more_until_it_is_asked_for(monkeypatch:
     printed = text("softmax")
     assert "nothing was simulated: the graph has 82,048 elements in all" in printed
     assert "nothing was executed on numbers: the graph has 82,048 elements" in printed
-    asked = told("softmax", "--cycles", "--numbers", "--modes", "stitch")
+    asked = reported("softmax", "--cycles", "--numbers", "--modes", "stitch")
     assert by_name(asked)["stitch"]["makespan_cycles"] > 0
     assert by_name(asked)["stitch"]["executed"]["equal_to_numpy"]
 
@@ -206,7 +206,9 @@ def test_pictures_traces_and_graphs_are_written() -> None:
         assert f"wrote {name}" in called.stderr
         assert Path(name).stat().st_size > 200
     # what was saved is the same graph
-    first, again = (told(each, "--modes", "stitch", "--no-cycles", "--no-numbers") for each in ("cycle.yaml", "g.json"))
+    first, again = (
+        reported(each, "--modes", "stitch", "--no-cycles", "--no-numbers") for each in ("cycle.yaml", "g.json")
+    )
     assert again["subgraphs"] == first["subgraphs"]
 
 
@@ -280,10 +282,10 @@ def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sent
 def test_the_first_example_of_the_page_is_what_a_run_prints() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fusion.md").read_text(encoding="utf-8").split("## 1. Graph")[0]
     whole, split = (
-        by_name(told("softmax", "--size", "rows=64")),
-        by_name(told("softmax", *_LONG, "--modes", "xla,stitch")),
+        by_name(reported("softmax", "--size", "rows=64")),
+        by_name(reported("softmax", *_LONG, "--modes", "xla,stitch")),
     )
-    costed = by_name(told("softmax", *_LONG, "--set", "split_rule=costed", "--modes", "stitch", "--no-numbers"))
+    costed = by_name(reported("softmax", *_LONG, "--set", "split_rule=costed", "--modes", "stitch", "--no-numbers"))
     assert [len(whole), whole["op"]["kernels"], whole["xla"]["kernels"], whole["stitch"]["kernels"]] == [4, 7, 3, 1]
     assert (whole["stitch"]["recomputed"], whole["stitch"]["grid_barriers"]) == (2 * 16_384, 0)
     assert split["stitch"]["grid_barriers"] == 2

@@ -45,12 +45,12 @@ def test_what_the_device_moves_stands_beside_what_kernels_read_and_write() -> No
     assert (op["read_bytes"] + op["written_bytes"], op["dram_bytes"]) == (4 * 8192 + 16, 4 * 8192 + 32)
     assert stitch["read_bytes"] + stitch["written_bytes"] == 4 * 8192 + 16
     assert stitch["dram_bytes"] == 4 * 8192 + 32 + 4 * 32 * 4
-    counts = answer["told"]["counts"]
+    counts = answer["reported"]["counts"]
     assert [stitch["l2_bytes"], stitch["dram_bytes"]] == [32 * counts["l2_sectors"], 32 * counts["dram_sectors"]]
     rows = [" ".join(line.split()) for line in report.to_text().splitlines()]
-    assert f"stitch 1 32,768 16 33,312 0 {report.told.cycles:,}" in " ".join(rows)
-    told = "DRAM: bytes that the simulated device moves there, in sectors of 32, with partials, but without what L2"
-    assert told in " ".join(rows)
+    assert f"stitch 1 32,768 16 33,312 0 {report.reported.cycles:,}" in " ".join(rows)
+    reported = "DRAM: bytes that the simulated device moves there, in sectors of 32, with partials, but without what L2"
+    assert reported in " ".join(rows)
 
 
 def test_the_partials_of_attention_are_half_of_what_it_moves() -> None:

@@ -50,14 +50,17 @@ def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
     text = lines(called.stdout)
     answer = data(*SMALL)
     for state in ("warm", "cold"):
-        plan, blis = answer["beside"][state]["plan_makespan_cycles"], answer["beside"]["blis"][state]["makespan_cycles"]
-        best = min(each[state]["makespan_cycles"] for each in answer["beside"]["pairs"])
+        plan, blis = (
+            answer["baselines"][state]["plan_makespan_cycles"],
+            answer["baselines"]["blis"][state]["makespan_cycles"],
+        )
+        best = min(each[state]["makespan_cycles"] for each in answer["baselines"]["pairs"])
         assert f"the plan is {blis / plan:.3f} times as fast as M/N by BLIS's rule, MN 1x8x1" in text
-        assert answer["beside"][state]["loses_to_best_pair"] == (plan > best)
+        assert answer["baselines"][state]["loses_to_best_pair"] == (plan > best)
         loses = f"{state} caches the plan loses to the best M/N pair (of 4), MN 2x4x1: it takes {plan / best:.3f} times"
         assert (loses in text) == (plan > best)
-    assert answer["beside"]["warm"]["loses_to_best_pair"]
-    assert not answer["beside"]["cold"]["loses_to_best_pair"]
+    assert answer["baselines"]["warm"]["loses_to_best_pair"]
+    assert not answer["baselines"]["cold"]["loses_to_best_pair"]
     for said in (
         "plan NK 1x2x4 (p_m x p_n x p_k: columns of C and K are cut), blocks of 8 x 32 x 128",
         "sub-blocks 2 x 2 of 6 x 16, visited in rotated order; each in a buffer of its own",
@@ -75,17 +78,17 @@ def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
 def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     answer = data(*SMALL, "--no-numbers")
     run = answer["run"]
-    assert answer["schema"] == "lstmsim/gemm/1"
+    assert answer["schema"] == "lstmsim/gemm/2"
     assert answer["result"] is None
     assert len(answer["plan"]["candidates"]) == 6
     for state in ("warm", "cold"):
-        beside = answer["beside"][state]
-        simulated = [*answer["plan"]["candidates"], *answer["beside"]["pairs"]]
+        baselines = answer["baselines"][state]
+        simulated = [*answer["plan"]["candidates"], *answer["baselines"]["pairs"]]
         cycles = [each[state]["makespan_cycles"] for each in simulated]
-        assert cycles[answer["plan"]["rank"]] == beside["plan_makespan_cycles"]
-        assert beside["regret"] == beside["plan_makespan_cycles"] / min(cycles) - 1
-        assert _parts(beside["fastest"]) == _parts(simulated[cycles.index(min(cycles))])
-        assert beside["fastest_makespan_cycles"] == min(cycles)
+        assert cycles[answer["plan"]["rank"]] == baselines["plan_makespan_cycles"]
+        assert baselines["regret"] == baselines["plan_makespan_cycles"] / min(cycles) - 1
+        assert _parts(baselines["fastest"]) == _parts(simulated[cycles.index(min(cycles))])
+        assert baselines["fastest_makespan_cycles"] == min(cycles)
         assert run[state]["makespan_cycles"] >= max(run[state]["finish_cycles"])
         counts = run[state]["counts"]
         assert counts["l1"]["hit_rate"] == counts["l1"]["hits"] / counts["l1"]["accesses"]
@@ -95,7 +98,7 @@ def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     every = data(*("mn=all" if each == "mn=blis" else each for each in SMALL), "--no-numbers")
     pairs = {(each["p_m"], each["p_n"]): each["warm"] for each in every["plan"]["candidates"] if each["kind"] == "MN"}
     assert pairs.keys() == {(1, 8), (2, 4), (4, 2), (8, 1)}
-    for each in answer["beside"]["pairs"]:
+    for each in answer["baselines"]["pairs"]:
         assert each["warm"]["makespan_cycles"] == pairs[each["p_m"], each["p_n"]]["makespan_cycles"]
     assert every["plan"]["settings"]["mn"] == "all"
     assert every["plan"]["settings_given"] == ["cycles", "mn"]
@@ -107,10 +110,10 @@ def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
     for state, own in {"warm": warm, "cold": cold}.items():
         plan = {key: own["plan"][key] for key in ("kind", *SIZES)}
         for answer in (warm, cold):
-            assert answer["beside"][state]["plan"] == plan
+            assert answer["baselines"][state]["plan"] == plan
             planned = own["plan"]["candidates"][own["plan"]["rank"]]
-            assert answer["beside"][state]["plan_makespan_cycles"] == planned[state]["makespan_cycles"]
-    assert warm["beside"]["warm"]["plan"] != warm["beside"]["cold"]["plan"]
+            assert answer["baselines"][state]["plan_makespan_cycles"] == planned[state]["makespan_cycles"]
+    assert warm["baselines"]["warm"]["plan"] != warm["baselines"]["cold"]["plan"]
     text = text_of(*product)
     assert "the plan for cold caches     MK 2x1x8" in text
     assert "cold caches  the plan for them, MK 2x1x8, is " in text
@@ -151,10 +154,10 @@ def test_one_row_packs_nothing() -> None:
 def test_the_plan_by_sizes_alone_stands_beside_the_plan() -> None:
     product = ("gemm", "32", "32", "1024", "--threads", "32")
     plain, shaped = data(*product, "--no-numbers"), data(*product, "--no-baselines", "--no-numbers", *DOCUMENTED)
-    beside = plain["beside"]["by_shapes"]
-    assert {key: beside[key] for key in SIZES} != {key: plain["plan"][key] for key in SIZES}
-    assert {key: beside[key] for key in SIZES} == {key: shaped["plan"][key] for key in SIZES}
-    assert beside["warm"]["makespan_cycles"] == shaped["run"]["warm"]["makespan_cycles"]
+    baselines = plain["baselines"]["by_shapes"]
+    assert {key: baselines[key] for key in SIZES} != {key: plain["plan"][key] for key in SIZES}
+    assert {key: baselines[key] for key in SIZES} == {key: shaped["plan"][key] for key in SIZES}
+    assert baselines["warm"]["makespan_cycles"] == shaped["run"]["warm"]["makespan_cycles"]
     text = lines(text_of(*product, "--no-numbers"))
     assert "the plan by sizes alone: --set cycles=0.0 --set mn=blis; section 2 of docs/multicore.md" in text
 
@@ -187,7 +190,7 @@ def test_false_sharing_of_c_costs_nothing_where_k_is_whole() -> None:
 def test_a_small_difference_does_not_read_as_none() -> None:
     product = ("gemm", "48", "96", "1000", "--threads", "2", "--caches", "cold", "--packed", "each", *QUICK)
     product = (*product, "--no-numbers")
-    answer, text = data(*product)["beside"], lines(text_of(*product))
+    answer, text = data(*product)["baselines"], lines(text_of(*product))
     (best,) = [each["cold"] for each in answer["pairs"] if (each["p_m"], each["p_n"]) == (1, 2)]
     longer = answer["cold"]["plan_makespan_cycles"] - best["makespan_cycles"]
     assert 0 < longer < best["makespan_cycles"] / 2000
@@ -199,9 +202,9 @@ def test_a_small_difference_does_not_read_as_none() -> None:
 def test_of_equal_pairs_the_plan_is_the_best() -> None:
     answer = data("gemm", "5", "7", "60", "--threads", "12", "--no-numbers")
     for state in ("warm", "cold"):
-        best = min(each[state]["makespan_cycles"] for each in answer["beside"]["pairs"])
-        assert [each[state]["makespan_cycles"] for each in answer["beside"]["pairs"]].count(best) > 1
-        assert answer["beside"][state]["best_pair"] == answer["beside"][state]["plan"]
+        best = min(each[state]["makespan_cycles"] for each in answer["baselines"]["pairs"])
+        assert [each[state]["makespan_cycles"] for each in answer["baselines"]["pairs"]].count(best) > 1
+        assert answer["baselines"][state]["best_pair"] == answer["baselines"][state]["plan"]
 
 
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
@@ -242,18 +245,18 @@ def test_a_cut_that_is_given_runs_in_the_place_of_the_plan(cut: str) -> None:
     # the plan and all that stands beside it stay what they are
     stay = ("plan", "plan_makespan_cycles", "best_pair")
     for state in ("warm", "cold"):
-        assert [answer["beside"][state][key] for key in stay] == [plain["beside"][state][key] for key in stay]
+        assert [answer["baselines"][state][key] for key in stay] == [plain["baselines"][state][key] for key in stay]
         # what is given may be the fastest of all
-        fastest = min(run[state]["makespan_cycles"], plain["beside"][state]["fastest_makespan_cycles"])
-        assert answer["beside"][state]["fastest_makespan_cycles"] == fastest
-    assert (answer["plan"], answer["beside"]["pairs"]) == (plain["plan"], plain["beside"]["pairs"])
+        fastest = min(run[state]["makespan_cycles"], plain["baselines"][state]["fastest_makespan_cycles"])
+        assert answer["baselines"][state]["fastest_makespan_cycles"] == fastest
+    assert (answer["plan"], answer["baselines"]["pairs"]) == (plain["plan"], plain["baselines"]["pairs"])
     assert plain["cut_given"] is None
     assert answer["result"]["integers_equal"]
-    same = [each for each in plain["plan"]["candidates"] + plain["beside"]["pairs"] if _parts(each) == _parts(run)]
+    same = [each for each in plain["plan"]["candidates"] + plain["baselines"]["pairs"] if _parts(each) == _parts(run)]
     assert len(same) == {"MK:2x1x4": 1, "MN:8x1x1": 1}.get(cut, 0)
     assert all(each["warm"]["makespan_cycles"] == run["warm"]["makespan_cycles"] for each in same)
     text = lines(text_of(*SMALL, "--cut", cut))
-    mine, plan = run["warm"]["makespan_cycles"], plain["beside"]["warm"]["plan_makespan_cycles"]
+    mine, plan = run["warm"]["makespan_cycles"], plain["baselines"]["warm"]["plan_makespan_cycles"]
     assert f"(cut {kind} {parts}, as asked for; the plan takes {plan:,} cycles)" in text
     assert f"this run loses to the plan, NK 1x2x4: it takes {mine / plan:.3f} times as long" in text or mine <= plan
 
@@ -332,15 +335,15 @@ def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytes
     monkeypatch.setattr("lstmsim.studies.gemm.run._MOST_MACS", 1000)
     printed, answer = both(*SMALL)
     assert [each.get("left_out", False) for each in answer["plan"]["candidates"]] == [False, *[True] * 4, False]
-    assert [each["p_n"] for each in answer["beside"]["pairs"]] == [8]
-    assert answer["beside"]["warm"]["best_pair"] is answer["beside"]["warm"]["regret"] is answer["result"] is None
+    assert [each["p_n"] for each in answer["baselines"]["pairs"]] == [8]
+    assert answer["baselines"]["warm"]["best_pair"] is answer["baselines"]["warm"]["regret"] is answer["result"] is None
     assert any("left out" in each for each in answer["remarks"])
     text = lines(printed)
     assert "times as fast as M/N by BLIS's rule, MN 1x8x1" in text
     assert "regret" not in text
     assert "result left out: C is computed for small products, and where numbers are asked for" in text
     _, asked = both(*SMALL, "--baselines", "--numbers")
-    assert len(asked["beside"]["pairs"]) == 4
+    assert len(asked["baselines"]["pairs"]) == 4
     assert asked["result"]["integers_equal"]
 
 
@@ -353,16 +356,16 @@ def test_several_numbers_of_threads_are_a_table() -> None:
     for row in answer["threads"]:
         own = single[str(row["threads"])]
         for state in ("warm", "cold"):
-            beside, one = own["beside"][state], single["1"]["beside"][state]["fastest_makespan_cycles"]
-            cycles = beside["fastest_makespan_cycles"]
+            baselines, one = own["baselines"][state], single["1"]["baselines"][state]["fastest_makespan_cycles"]
+            cycles = baselines["fastest_makespan_cycles"]
             assert (row[state]["makespan_cycles"], answer["one_thread_cycles"][state]) == (cycles, one)
             assert row[state]["speed_up"] == one / cycles
             assert row[state]["utilization"] == 8 * 64 * 512 / (16 * row["threads"] * cycles)
-            assert row[state]["regret"] == beside["regret"]
+            assert row[state]["regret"] == baselines["regret"]
             for name in ("best_pair", "plan"):
-                assert {key: row[state][name][key] for key in ("kind", *SIZES)} == beside[name]
-            assert row[state]["use"] == beside["fastest"]
-            assert row[state]["plan"]["makespan_cycles"] == pytest.approx(cycles * (1 + beside["regret"]))
+                assert {key: row[state][name][key] for key in ("kind", *SIZES)} == baselines[name]
+            assert row[state]["use"] == baselines["fastest"]
+            assert row[state]["plan"]["makespan_cycles"] == pytest.approx(cycles * (1 + baselines["regret"]))
     text = text_of(*product, "--threads", "8,2", "--caches", "cold")
     row = answer["threads"][0]["cold"]
     headline = f"of 2 and 8 threads use 8, {answer['headline'].split(', ')[1].split(':')[0]}: "
@@ -422,14 +425,14 @@ def test_edges_of_sizes_and_threads_are_simulated() -> None:
 def test_the_fastest_that_was_simulated_is_what_to_use_and_what_runs() -> None:
     """With the parameters of section 2 the rule cuts K into four parts, and two are faster."""
     answer, text = data(*SMALL, "--no-numbers"), text_of(*SMALL, "--no-numbers")
-    run, beside = answer["run"], answer["beside"]["warm"]
+    run, baselines = answer["run"], answer["baselines"]["warm"]
     assert _parts(run)[:4] == ("NK", 1, 4, 2) != _parts(answer["plan"])[:4]
-    assert run["warm"]["makespan_cycles"] == beside["fastest_makespan_cycles"] < beside["plan_makespan_cycles"]
-    slower = f"{beside['plan_makespan_cycles'] / beside['fastest_makespan_cycles']:.3f}"
+    assert run["warm"]["makespan_cycles"] == baselines["fastest_makespan_cycles"] < baselines["plan_makespan_cycles"]
+    slower = f"{baselines['plan_makespan_cycles'] / baselines['fastest_makespan_cycles']:.3f}"
     first = lines(text[: text.index("product")])
     # the other kind of cut is the best pair here, for all were simulated
     cycles = run["warm"]["makespan_cycles"]
-    pair = min(each["warm"]["makespan_cycles"] for each in answer["beside"]["pairs"]) / cycles
+    pair = min(each["warm"]["makespan_cycles"] for each in answer["baselines"]["pairs"]) / cycles
     headline = f"use N in 4 and K in 2: {cycles:,} cycles with warm caches, {pair:.3f} times as fast as the fastest M/N"
     assert first.startswith(headline)
     assert answer["headline"].startswith(headline)
@@ -453,5 +456,5 @@ def test_a_relief_that_is_faster_is_what_to_use() -> None:
     product = ("gemm", "256", "256", "64", "--threads", "4", "--set", "mn=blis", "--no-numbers", "--ablate")
     answer = data(*product, "--cut", "MK:1x1x4")
     cycles = {each["relief"]: each["warm"]["makespan_cycles"] for each in answer["ablations"]}
-    others = [each["warm"]["makespan_cycles"] for each in answer["plan"]["candidates"] + answer["beside"]["pairs"]]
-    assert answer["beside"]["warm"]["fastest_makespan_cycles"] == min(*cycles.values(), *others)
+    others = [each["warm"]["makespan_cycles"] for each in answer["plan"]["candidates"] + answer["baselines"]["pairs"]]
+    assert answer["baselines"]["warm"]["fastest_makespan_cycles"] == min(*cycles.values(), *others)

@@ -87,9 +87,9 @@ def test_a_flood_of_mistakes_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_is_left_after_its_first_hundred_mistakes() -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         load_scenario({"chip": "column-npu-16k", "jobs": [1] * 5000})
-    assert [str(each) for each in told.value.mistakes] == [
+    assert [str(each) for each in reported.value.mistakes] == [
         f"jobs.{index}: must be a mapping of keys to values, got 1" for index in range(100)
     ]
 

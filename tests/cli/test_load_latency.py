@@ -43,7 +43,7 @@ def test_table_files_and_picture() -> None:
     assert [row["verdict"] == "unstable" for row in rows] == [False, True, False, True]
     assert rows[1]["p99_ms"] == ""
     data = json.loads(Path("c.json").read_text())
-    assert data["schema"] == "lstmsim/load-latency/1"
+    assert data["schema"] == "lstmsim/load-latency/2"
     assert float(rows[0]["p50_ms"]) == data["points"][0]["latency_ms"]["p50"]["value"]
     picture = Path("c.svg").read_text()
     for text in (

@@ -118,14 +118,14 @@ def test_what_is_neither_a_run_nor_a_scenario_is_refused(name: str, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-def test_jobs_that_were_turned_away_have_no_tensor(tmp_path: Path) -> None:
+def test_jobs_that_were_rejected_have_no_tensor(tmp_path: Path) -> None:
     out = tmp_path / "h.safetensors"
     others = [{"name": "b"}, {"name": "c"}, {"name": "late", "queue_limit": 0}]
     shown = call("simulate", scenario(tmp_path, *others), "--outputs", str(out))
     assert f"rejected, without a tensor in {out}: late" in shown.stderr
     tensors, texts = read(out)
     assert set(tensors) == {"a", "b", "c"}
-    assert json.loads(texts["turned_away"])["count"] == 1
+    assert json.loads(texts["rejected"])["count"] == 1
 
 
 def test_random_numbers_only_when_asked_for(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def program(*operations: Operation, **more: Any) -> Program:
     return Program((Core(0, (Unit("array", "coarse"),)),), (task,))
 
 
-def test_a_task_that_is_turned_away_has_no_core_and_no_finish() -> None:
+def test_a_task_that_is_rejected_has_no_core_and_no_finish() -> None:
     long, late = program(Operation(0, cycles=50, result_cycles=50)), program(Operation(0), queue_limit=0, release=1)
     result = lstmsim.run_program(Program(long.cores, (*long.tasks, *late.tasks)))
     (_, row) = result.to_records()
@@ -114,7 +114,7 @@ def test_a_trace_that_is_too_long_to_keep_is_refused(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["no.npz"], "no.npz: no such file or folder"),
         (["s.yaml"], "s.yaml: is no .npz file, expected a program, as lstmsim.save_program writes it"),
@@ -123,11 +123,11 @@ def test_a_trace_that_is_too_long_to_keep_is_refused(monkeypatch: pytest.MonkeyP
         (["p.npz", "--json", "no/a.json"], "there is no folder"),
     ],
 )
-def test_refused(arguments: list[str], told: str) -> None:
+def test_refused(arguments: list[str], reported: str) -> None:
     lstmsim.save_program(program(Operation(0)), "p.npz")
     result = call("program", *arguments)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert reported in result.stderr
     with pytest.raises(InputError, match="save_program: expects a Run, a Program or a FlatProgram"):
         lstmsim.save_program(np.zeros(3), "p.npz")  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ jobs: [{model: {name: m, layers: [{cell: lstm, hidden: 4, input: 3}]}, steps: 2}
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (("--timing-only", "--synth", "ecp5"), "--synth: not with --timing-only: without numbers there is no datapath"),
         (("--timing-only", "--random-weights", "0"), "--random-weights: not with --timing-only: it leaves numbers out"),
@@ -25,13 +25,13 @@ jobs: [{model: {name: m, layers: [{cell: lstm, hidden: 4, input: 3}]}, steps: 2}
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], reported: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(SCENARIO, encoding="utf-8")
     result = call("rtl", "small.yaml", "--out", "out", *options)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert reported in result.stderr
     assert not Path("out").exists()
 
 

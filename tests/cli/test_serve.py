@@ -92,7 +92,7 @@ def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], order: str, 
     assert answer.tops == pytest.approx(whole.report.tops, rel=1e-12)
     served = sorted((row.arrival, row.start, row.finish, row.core, row.thread) for row in rows if row.core >= 0)
     assert served == sorted((job.arrival, job.start, job.finish, job.core, job.thread) for job in whole.report.jobs)
-    assert sum(row.core < 0 for row in rows) == len(whole.report.turned_away)
+    assert sum(row.core < 0 for row in rows) == len(whole.report.rejected)
 
 
 def test_frames_that_are_due_wait_in_their_turn() -> None:
@@ -145,13 +145,13 @@ def test_what_is_shown_and_written() -> None:
     assert sorted(int(row["request"]) for row in rows) == list(range(702))
     assert {row["job"] for row in rows} == {"lstm-256", "lstm-512", "late"}
     away = [row for row in rows if row["core"] == "-1"]
-    assert len(away) == expected.turned_away == content["turned_away"] > 0
+    assert len(away) == expected.rejected == content["rejected"] > 0
     assert all(row["finish"] == "-1" for row in away)
 
 
 def test_processes_go_on_as_long_as_it_takes() -> None:
     served = serve(SCENARIO, requests=3000)
-    assert served.serving.requests + served.serving.turned_away == 3000
+    assert served.serving.requests + served.serving.rejected == 3000
     assert served.serving.little.difference == 0
     assert serve(SCENARIO, requests=100).serving.requests < 101
 

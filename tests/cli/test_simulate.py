@@ -86,7 +86,7 @@ def test_json_on_standard_output_is_alone_there(scenario: str, engine: str) -> N
     result = call(scenario, "--json", "-", "--engine", engine)
     assert result.stderr == ""
     data = json.loads(result.stdout)
-    assert data["schema"] == "lstmsim/report/1"
+    assert data["schema"] == "lstmsim/report/2"
     assert data["engine"] == engine
     assert [job["latency"] for job in data["jobs"]] == [job["finish"] - job["arrival"] for job in data["jobs"]]
     for core in data["cores"]:

@@ -43,13 +43,13 @@ def test_a_file_is_simulated_and_its_result_written() -> None:
 
 def test_accounts_add_up_and_kernels_follow_each_other() -> None:
     answer = json.loads(call("sparse", "a.mtx", "--chip", "edge", "--method", "csr", "--json", "-").stdout)
-    assert answer["schema"] == "lstmsim/sparse/1"
+    assert answer["schema"] == "lstmsim/sparse/2"
     assert sum(answer["accounts"].values()) == answer["account_cycles"] == 8 * 4 * answer["makespan_cycles"]
     assert answer["kernels"][-1]["ends"] == answer["makespan_cycles"]
     assert answer["span_cycles"] == sum(each["ends"] - each["arrives"] for each in answer["kernels"])
     assert answer["largest_error"] < 1e-12
     assert answer["counts"]["efficiency"] == answer["counts"]["lane_active"] / answer["counts"]["lane_slots"]
-    assert {each["name"] for each in answer["beside"]} >= {"csr, sorted, on demand", "csr, unsorted, dealt in runs"}
+    assert {each["name"] for each in answer["baselines"]} >= {"csr, sorted, on demand", "csr, unsorted, dealt in runs"}
 
 
 @pytest.mark.parametrize(("kernel", "method"), [("spmm", "csr"), ("spmv", "hbp"), ("spmv", "csr"), ("sddmm", "csr")])
@@ -59,7 +59,7 @@ def test_each_mechanism_is_switched_off_in_turn(kernel: str, method: str) -> Non
     first, *others = answer["ablations"]
     assert len(others) >= 8
     assert all("refused" in each or each["span_cycles"] > 0 for each in others)
-    assert answer["beside"] == []
+    assert answer["baselines"] == []
     assert first["span_cycles"] > 0
 
 
@@ -223,9 +223,9 @@ def test_a_wide_dense_product_takes_the_fastest_tile_and_says_so() -> None:
     assert tiles[answer["options"]["bm"], answer["options"]["bn"]] == answer["span_cycles"]
     said, *_ = answer["remarks"]
     assert all(f"tile {bm} x {bn} {cycles:,}" in said for (bm, bn), cycles in tiles.items())
-    beside = call("sparse", "a.mtx", "--columns", "96", "--chip", "edge").stdout
-    assert "dense GEMM, tile" in beside
-    assert "(the fastest of 3)" in beside
+    baselines = call("sparse", "a.mtx", "--columns", "96", "--chip", "edge").stdout
+    assert "dense GEMM, tile" in baselines
+    assert "(the fastest of 3)" in baselines
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "vcd"])
@@ -345,9 +345,10 @@ def test_the_first_sentence_says_what_is_faster() -> None:
     first = " ".join(text.split("\n\n")[0].split())
     assert first == said["headline"]
     sparse = min(
-        [said, *(each for each in said["beside"] if each["name"] != "dense GEMM")], key=lambda each: each["span_cycles"]
+        [said, *(each for each in said["baselines"] if each["name"] != "dense GEMM")],
+        key=lambda each: each["span_cycles"],
     )
-    dense = next(each for each in said["beside"] if each["name"] == "dense GEMM")
+    dense = next(each for each in said["baselines"] if each["name"] == "dense GEMM")
     low, high = sorted((sparse, dense), key=lambda each: each["span_cycles"])
     winner = "dense" if low is dense else "sparse"
     assert first.startswith(f"{winner} is faster here: {low['span_cycles']:,} against {high['span_cycles']:,} cycles")
@@ -358,7 +359,7 @@ def test_the_first_sentence_says_what_is_faster() -> None:
 def test_a_dense_product_that_leaves_something_out_is_not_called_faster() -> None:
     options = ("sparse", "a.mtx", "--kernel", "sddmm", "--columns", "8", "--chip", "edge", "--json", "-")
     said = json.loads(call(*options).stdout)
-    dense = next(each for each in said["beside"] if each["name"] == "dense GEMM")
+    dense = next(each for each in said["baselines"] if each["name"] == "dense GEMM")
     assert dense["span_cycles"] < said["span_cycles"]
     assert said["headline"].startswith("whether dense is faster here cannot be told: it takes ")
     assert "all M x N products" in said["headline"]

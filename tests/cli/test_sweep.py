@@ -152,8 +152,8 @@ def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str
     Path(spec).write_text(text.replace('constraints: ["ep * vp <= 256"]', "constraints:"), encoding="utf-8")
     result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1")
     assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed")
-    told = [line for line in result.stderr.splitlines() if line.startswith("infeasible: ")]
-    assert told == [
+    reported = [line for line in result.stderr.splitlines() if line.startswith("infeasible: ")]
+    assert reported == [
         "infeasible: 3 points: vp + 16 < 16 * ep is false",
         "infeasible: 2 points: vp + 16 < 16 * ep: only numbers can be added, multiplied and ordered",
         "infeasible: 1 point: chip.cores.0.ep=3.0: must be a whole number, got 3.0; write 3",
@@ -163,12 +163,12 @@ def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str
 def test_many_reasons_are_counted_together(spec: str, tmp_path: Path) -> None:
     text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 2.5, 3.5, 4.5, 5.5, 6.5]")
     Path(spec).write_text(text, encoding="utf-8")
-    told = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
-    assert told.count("infeasible: 2 points: chip.cores.0.ep=") == 5
+    reported = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
+    assert reported.count("infeasible: 2 points: chip.cores.0.ep=") == 5
     Path(spec).write_text(text.replace("6.5]", "6.5, 7.5, x]").replace("constraints", "name: a #"), encoding="utf-8")
-    told = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
-    assert told.count("infeasible: 2 points: chip.cores.0.ep=") == 5
-    assert "infeasible: 4 points for 2 other reasons" in told
+    reported = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
+    assert reported.count("infeasible: 2 points: chip.cores.0.ep=") == 5
+    assert "infeasible: 4 points for 2 other reasons" in reported
 
 
 @pytest.mark.parametrize(

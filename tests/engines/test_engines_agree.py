@@ -142,8 +142,8 @@ print(ran(100), ran(3_000_000))
 def test_a_long_task_takes_no_more_memory_than_a_short_one() -> None:
     """Starts are forgotten: all of them would be 24 MB."""
     pytest.importorskip("resource")
-    told = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True).stdout
-    before, after = map(int, told.split())
+    reported = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True).stdout
+    before, after = map(int, reported.split())
     assert after - before < before / 10
 
 

@@ -88,7 +88,7 @@ def test_a_feed_gives_what_the_whole_gives(Feed: type[FastFeed | ReferenceFeed],
     assert feed.makespan_cycles == expected.makespan_cycles
 
 
-def told(
+def reported(
     Feed: type[FastFeed | ReferenceFeed], data: tuple[Program, list[tuple[int, int, int]], int, int], stop: int
 ) -> list[object]:
     """All that a feed tells and asks, in its order: how many chunks had come when each group was there, and the group.
@@ -121,7 +121,7 @@ def told(
 def test_both_feeds_tell_the_same_group_by_group(data: st.DataObject, stop: int) -> None:
     case = drawn(data)
     if at_once(*case[:2]) is not None:
-        assert told(ReferenceFeed, case, stop) == told(FastFeed, case, stop)
+        assert reported(ReferenceFeed, case, stop) == reported(FastFeed, case, stop)
 
 
 @each_feed

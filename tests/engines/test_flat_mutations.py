@@ -66,7 +66,7 @@ def changed(table: str, row: int, column: str, value: int) -> FlatProgram:
 
 
 @pytest.mark.parametrize(
-    ("table", "row", "column", "value", "told"),
+    ("table", "row", "column", "value", "reported"),
     [
         ("cores", 0, "contexts", 2**23, "contexts is 8388608, not 1 to 1048576"),
         ("cores", 1, "contexts", 2**19, "more than 1048576 threads times units"),
@@ -107,14 +107,14 @@ def changed(table: str, row: int, column: str, value: int) -> FlatProgram:
         ("tasks", 0, "profile", -1, "profile is -1, of 3 rows"),
     ],
 )
-def test_what_is_refused_is_told(table: str, row: int, column: str, value: int, told: str | None) -> None:
+def test_what_is_refused_is_told(table: str, row: int, column: str, value: int, reported: str | None) -> None:
     flat = changed(table, row, column, value)
-    if told is None:
+    if reported is None:
         assert Machine(flat).run() in (Outcome.DONE, Outcome.STUCK)
         return
     with pytest.raises(ProgramError, match=r"table \w+, row \d+: \w+ is -?\d+, .") as refusal:
         Machine(flat)
-    assert told in str(refusal.value)
+    assert reported in str(refusal.value)
 
 
 def judged(flat: FlatProgram, engine: str) -> tuple[object, ...]:
@@ -138,11 +138,11 @@ def test_both_engines_hold_kept_programs_to_the_same_limits(table: str, column: 
         rows = np.array(tables[table], dtype=np.int64)
         rows[0, FLAT_TABLES[table].place(column)] = value
         flat = flat_program({**tables, table: rows})
-        told = judged(flat, "fast")
+        reported = judged(flat, "fast")
         # The rows that a core has are looked for before they are counted.
         said = f"{column} is {value}, " if column != "units" else "table cores, row 0: "
-        assert said in str(told[0])
-        assert judged(flat, "reference") == told
+        assert said in str(reported[0])
+        assert judged(flat, "reference") == reported
         with pytest.raises(ProgramError, match=re.escape(said)):
             Machine(flat)
 
@@ -160,18 +160,18 @@ def test_both_engines_judge_changed_programs_alike() -> None:
             continue
         rows[row, column] = numbers(random, int(rows[row, column])) % 2**63
         flat = flat_program({**plain, name: rows})
-        told = judged(flat, "fast")
-        assert judged(flat, "reference") == told
-        verdicts[len(told) == 1] += 1
+        reported = judged(flat, "fast")
+        assert judged(flat, "reference") == reported
+        verdicts[len(reported) == 1] += 1
     assert min(verdicts.values()) > 10
 
 
 def test_the_limit_of_barriers_needs_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
     flat = changed("phases", 0, "barriers", 2**60)
-    told = judged(flat, "fast")
-    assert "table phases, row 0: barriers is 1152921504606846976, not 0 to" in str(told)
+    reported = judged(flat, "fast")
+    assert "table phases, row 0: barriers is 1152921504606846976, not 0 to" in str(reported)
     monkeypatch.setattr(OWN, "absence", "it was not built")
-    assert judged(flat, "reference") == told
+    assert judged(flat, "reference") == reported
 
 
 def test_both_engines_end_at_the_last_cycle() -> None:
@@ -191,7 +191,7 @@ def test_an_empty_phase_is_not_walked_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requests", "told"),
+    ("requests", "reported"),
     [
         ([[3, 0, 0], [2, 0, 0]], "table requests, row 1: release is 2, not 3 to"),
         ([[3, 0, 0], [4, 3, 0]], "table requests, row 1: template is 3, of 3 rows"),
@@ -199,11 +199,11 @@ def test_an_empty_phase_is_not_walked_through() -> None:
         ([[0, 0, 2**62]], "table requests, row 0: key is 4611686018427387904"),
     ],
 )
-def test_requests_that_are_wrong_are_refused(requests: list[list[int]], told: str) -> None:
+def test_requests_that_are_wrong_are_refused(requests: list[list[int]], reported: str) -> None:
     machine = Machine(flat_of(program()), fed=True)
     with pytest.raises(ProgramError) as refusal:
         machine.feed(np.array(requests), more=False)
-    assert told in str(refusal.value)
+    assert reported in str(refusal.value)
 
 
 def test_requests_go_on_from_those_before_them() -> None:
@@ -258,14 +258,14 @@ def test_a_trace_may_be_taken_piece_by_piece() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "rows", "told"),
+    ("table", "rows", "reported"),
     [
         ("variants", 2, "two of them are for kind 0"),
         ("weight_sets", 2, "table weight_sets, row 1: key is 7, and an earlier row has it too"),
         ("held", 2, "table held, row 1: weight_set is 0, but the core holds it already"),
     ],
 )
-def test_what_may_come_once_is_refused_twice(table: str, rows: int, told: str) -> None:
+def test_what_may_come_once_is_refused_twice(table: str, rows: int, reported: str) -> None:
     flat = flat_of(program())
     tables = {name: flat.table(name).copy() for name in FLAT_TABLES}
     tables[table] = np.concatenate([tables[table][:1]] * rows)
@@ -278,7 +278,7 @@ def test_what_may_come_once_is_refused_twice(table: str, rows: int, told: str) -
         tables["cores"] = np.concatenate([tables["cores"], flat.table("cores")[1:]])
     with pytest.raises(ProgramError) as refusal:
         Machine(flat_program(tables))
-    assert told in str(refusal.value)
+    assert reported in str(refusal.value)
 
 
 def test_variants_may_share_phases() -> None:

@@ -148,10 +148,10 @@ def test_what_a_spread_task_waits_for_for_ever_is_named() -> None:
     stuck = Phase(Body((Operation(0), Operation(0, needs=(Dependence(0, 1, lag=1),), takes=0, member=1))), 2)
     moldable = (Moldable(2, (stuck,), (Buffer("b", 1),)),)
     program = Program((Core(0, ARRAY),) * 2, (task("t", Operation(0), cores=(0, 1), moldable=moldable),))
-    told = []
+    reported = []
     for engine in (engines, reference):
         with pytest.raises(DeadlockError) as caught:
             engine.run(program)
-        told.append(str(caught.value))
-    assert told[0] == told[1]
-    assert "a free slot of buffer 0" in told[0]
+        reported.append(str(caught.value))
+    assert reported[0] == reported[1]
+    assert "a free slot of buffer 0" in reported[0]

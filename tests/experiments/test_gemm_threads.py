@@ -38,11 +38,11 @@ def percents(row: list[str]) -> list[float]:
 
 
 def test_a_shape_and_a_relief_are_what_stands_beside_the_script() -> None:
-    from experiments.gemm_threads import beside, sweep
+    from experiments.gemm_threads import baselines, sweep
 
     by_name = sweep.swept([STEP])
     lines = [*sweep.grid(by_name, "warm"), *sweep.grid(by_name, "cold"), *sweep.cycles(by_name)]
-    lines += beside.relief_table(beside.reliefs(small=True))
+    lines += baselines.relief_table(baselines.reliefs(small=True))
     text = recorded()
     assert len(lines) == 13
     assert [line for line in lines if line not in text] == []

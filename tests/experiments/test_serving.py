@@ -141,9 +141,9 @@ def test_intervals_cover_what_they_promise_wherever_they_are() -> None:
     """Nominal 95 %, of 60 to 400 runs each; and they are there where a run is not hopelessly short."""
     table = {(cells[0], cells[1]): cells[3:] for cells in rows(expected(), 6) if not cells[0].startswith("M/")}
     assert len(table) == len(coverage().LOADS) * len(coverage().RUNS)
-    told = [cell for cells in table.values() for cell in cells if cell != "too few"]
-    assert len(told) >= len(table)
-    for cell in told:
+    reported = [cell for cells in table.values() for cell in cells if cell != "too few"]
+    assert len(reported) >= len(table)
+    for cell in reported:
         assert 90 <= float(cell.split(": ")[1].removesuffix(" %")) <= 100, cell
     assert "too few" not in table["0.5", "20,000"][:2]
     assert table["0.9", "200,000"][0] != "too few"

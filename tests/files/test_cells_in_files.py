@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(folder: Path, text: str, *overrides: str) -> list[str]:
+def reported(folder: Path, text: str, *overrides: str) -> list[str]:
     (folder / "s.yaml").write_text(text)
     with pytest.raises(InputError) as caught:
         load_scenario("s.yaml", overrides)
@@ -143,7 +143,7 @@ def test_a_model_file_without_its_cell_is_no_model(folder: Path) -> None:
 def test_mistakes_of_cells_have_their_lines(folder: Path) -> None:
     text = HEAD.replace("sigmoid r\n", "sigmoit r\n").replace("[x, rh]", "[x, rhh]").replace("s: hf", "s: hff")
     text = text.replace("add nt zh", "add nt zh 2").replace("subtract s nt", "subtract s nu") + "precise: 1\n" + JOBS
-    assert told(folder, text) == [
+    assert reported(folder, text) == [
         "s.yaml:7:20: cells.my-gru.stages.1.gates.n: 'rhh' is no vector; did you mean 'rh'?",
         "s.yaml:10:11: cells.my-gru.nodes.rt: unknown operation 'sigmoit'; did you mean 'sigmoid'?",
         "s.yaml:15:11: cells.my-gru.nodes.hn: unknown input 'nu'; did you mean 'n'?",
@@ -180,16 +180,16 @@ def test_mistakes_of_cells_have_their_lines(folder: Path) -> None:
     ],
 )
 def test_single_mistakes_in_cells(folder: Path, old: str, new: str, line: str) -> None:
-    lines = told(folder, HEAD.replace(old, new) + JOBS)
+    lines = reported(folder, HEAD.replace(old, new) + JOBS)
     assert any(each.startswith(f"s.yaml:{line}") for each in lines), lines
 
 
 def test_a_broken_cell_adds_no_noise(folder: Path) -> None:
-    (line,) = told(folder, HEAD.replace("sigmoid r\n", "sigmoit r\n") + JOBS)
+    (line,) = reported(folder, HEAD.replace("sigmoid r\n", "sigmoit r\n") + JOBS)
     assert "unknown operation" in line
-    (line,) = told(folder, HEAD + JOBS, "cells.my-gru.nodes.rt=tanhh r")
+    (line,) = reported(folder, HEAD + JOBS, "cells.my-gru.nodes.rt=tanhh r")
     assert line == "--set cells.my-gru.nodes.rt=tanhh r: unknown operation 'tanhh'; did you mean 'tanh'?"
-    (line,) = told(folder, HEAD + JOBS.replace("my-gru", "mygru"))
+    (line,) = reported(folder, HEAD + JOBS.replace("my-gru", "mygru"))
     assert line.endswith("jobs.0.model.layers.0.cell: no cell called 'mygru'; did you mean 'my-gru'?")
 
 

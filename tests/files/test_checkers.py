@@ -46,7 +46,7 @@ class Core:
     name: str = ""
 
 
-def told(**more: Any) -> list[str]:
+def reported(**more: Any) -> list[str]:
     document = document_of({"ep": 4, **more})
     entry, wrong = check(Core, document)
     assert (entry is None) == bool(wrong) == bool(document.mistakes)
@@ -116,7 +116,7 @@ def test_what_may_be_several_things_is_told_apart_by_its_form(several: Any) -> N
     ],
 )
 def test_each_mistake_has_its_sentence(key: str, value: Any, sentence: str) -> None:
-    assert told(**{key: value}) == [sentence]
+    assert reported(**{key: value}) == [sentence]
 
 
 def test_all_mistakes_come_at_once_in_the_order_of_the_class_then_what_is_unknown() -> None:

@@ -144,7 +144,7 @@ def test_paths_that_cannot_be_are_the_users_mistake(tmp_path, opener, path, reas
     place = str(tmp_path / path)
     with pytest.raises(InputError, match=reason) as caught, opener(place):
         pass
-    assert caught.value.mistakes[0].place == place
+    assert caught.value.mistakes[0].location == place
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["circle", "file", "folder"]
 
 

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(folder: Path, text: str, *overrides: str) -> list[str]:
+def reported(folder: Path, text: str, *overrides: str) -> list[str]:
     (folder / "s.yaml").write_text(text)
     with pytest.raises(InputError) as caught:
         load_scenario("s.yaml", overrides)
@@ -51,17 +51,17 @@ def test_projections(folder: Path) -> None:
     (folder / "s.yaml").write_text(LAYERS)
     assert [layer.output for layer in load_scenario("s.yaml").jobs[0].model.layers] == [3, 8]
     layer = "jobs.0.model.layers"
-    assert told(folder, LAYERS.replace(", projection: 3", ""))[0] == (
+    assert reported(folder, LAYERS.replace(", projection: 3", ""))[0] == (
         f"s.yaml:5:11: {layer}.0.projection: cell 'lstm-projection' projects h and needs it: "
         "the number of projected units"
     )
-    assert told(folder, LAYERS.replace("input: 3}", "input: 3, projection: 2}")) == [
+    assert reported(folder, LAYERS.replace("input: 3}", "input: 3, projection: 2}")) == [
         f"s.yaml:6:57: {layer}.1.projection: cell 'lstm' has no projection; lstm-projection has"
     ]
-    assert told(folder, LAYERS.replace("projection: 3", "projection: 0"))[0] == (
+    assert reported(folder, LAYERS.replace("projection: 3", "projection: 0"))[0] == (
         f"s.yaml:5:68: {layer}.0.projection: must be at least 1, got 0"
     )
-    assert told(folder, LAYERS.replace("input: 3}", "input: 4}")) == [
+    assert reported(folder, LAYERS.replace("input: 3}", "input: 4}")) == [
         f"s.yaml:6:42: {layer}.1.input: must be 3, the output of layer 0 (3 projected units), got 4"
     ]
 
@@ -128,7 +128,7 @@ def test_single_mistakes_in_the_other_keys(key: str, value: str, line: str) -> N
 
 def test_precision_of_a_file_is_placed_at_its_key(folder: Path) -> None:
     text = "chip: column-npu-64k\nprecision:\n  tail_bits: 3\n  state_bits: 12\n  vector_bits: x\n"
-    assert told(folder, text + "jobs: [{model: lstm-512, steps: 1}]\n") == [
+    assert reported(folder, text + "jobs: [{model: lstm-512, steps: 1}]\n") == [
         "s.yaml:3:14: precision.tail_bits: must be between 4 and 24, got 3",
         "s.yaml:5:16: precision.vector_bits: must be a whole number, got 'x'",
     ]

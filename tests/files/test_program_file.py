@@ -126,20 +126,20 @@ WRONG_NAMES: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_content_is_refused(case: str, path: Path) -> None:
-    change, told = WRONG[case]
+    change, reported = WRONG[case]
     changed = change(arrays_of(path))
     np.savez(path, **changed)
-    with pytest.raises(InputError, match=rf"p\.npz: .*{told}"):
+    with pytest.raises(InputError, match=rf"p\.npz: .*{reported}"):
         load_program(path)
 
 
 @pytest.mark.parametrize("case", WRONG_NAMES)
 def test_wrong_names_are_refused(case: str, path: Path) -> None:
-    key, value, told = WRONG_NAMES[case]
+    key, value, reported = WRONG_NAMES[case]
     arrays = arrays_of(path)
     names = json.loads(arrays["names"].tobytes())
     np.savez(path, **arrays | {"names": names_as(names | {key: value})})
-    with pytest.raises(InputError, match=rf"p\.npz: .*{told}"):
+    with pytest.raises(InputError, match=rf"p\.npz: .*{reported}"):
         load_program(path)
 
 
@@ -157,12 +157,12 @@ def test_files_that_are_compressed_or_lie_about_their_size_are_refused(path: Pat
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [(b"", "is empty"), (b"\x93NUMPY", "is no .npz file"), (b"PK\x03\x04" * 9, "is damaged or cut off")],
 )
-def test_other_files_are_refused(content: bytes, told: str, path: Path) -> None:
+def test_other_files_are_refused(content: bytes, reported: str, path: Path) -> None:
     path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"p\.npz: .*{told}"):
+    with pytest.raises(InputError, match=rf"p\.npz: .*{reported}"):
         load_program(path)
 
 
@@ -203,12 +203,12 @@ def outcome(path: Path) -> str:
 
 def test_damaged_files_are_refused_or_read(path: Path) -> None:
     content, arrays = path.read_bytes(), arrays_of(path)
-    told = []
+    reported = []
     for seed in range(min(EXAMPLES, 1000)):
         path.write_bytes(damaged(random.Random(seed), content, arrays))
-        told.append(outcome(path))
-    assert all(each.startswith(f"{path}: ") for each in told if each)
-    assert sum(map(bool, told)) > len(told) // 2
+        reported.append(outcome(path))
+    assert all(each.startswith(f"{path}: ") for each in reported if each)
+    assert sum(map(bool, reported)) > len(reported) // 2
 
 
 def test_the_tables_of_a_file_are_named_in_their_order(path: Path) -> None:

@@ -57,21 +57,21 @@ def test_one_edited_digit_is_noticed(copy, table, column):
             field = edited[line][column]
             edited[line][column] = field[:place] + str((int(field[place]) + 1) % 10) + field[place + 1 :]
             write(copy, table, edited)
-            told = changes(copy)
-            assert told
-            assert all(each.startswith(f"{table}.csv: the row ") for each in told)
-            assert any(rows[line][0] in each for each in told)
+            reported = changes(copy)
+            assert reported
+            assert all(each.startswith(f"{table}.csv: the row ") for each in reported)
+            assert any(rows[line][0] in each for each in reported)
 
 
 @pytest.mark.parametrize("table", table_names())
 def test_dropped_added_and_moved_rows_are_noticed(copy, table):
     header, *rows = fields_of(copy, table)
     write(copy, table, [header, *rows[:-1]])
-    (told,) = changes(copy)
-    assert re.fullmatch(rf"{table}\.csv: the row '.*{re.escape(rows[-1][0])}.*' is missing", told)
+    (reported,) = changes(copy)
+    assert re.fullmatch(rf"{table}\.csv: the row '.*{re.escape(rows[-1][0])}.*' is missing", reported)
     write(copy, table, [header, *rows, ["mine", *rows[-1][1:]]])
-    (told,) = changes(copy)
-    assert re.fullmatch(rf"{table}\.csv: the row 'mine.*' is new", told)
+    (reported,) = changes(copy)
+    assert re.fullmatch(rf"{table}\.csv: the row 'mine.*' is new", reported)
     write(copy, table, [header, *reversed(rows)])
     assert changes(copy) == [f"{table}.csv: the rows stand in another order"]
     write(copy, table, [[*header[:-1], "other"], *rows])
@@ -128,7 +128,7 @@ def test_every_mistake_is_named_at_once(tmp_path):
     (tmp_path / "intel_npu.csv").write_text(HEAD + ROW.replace("167", "x").replace("3.55", "y"), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         intel_npu(tmp_path)
-    assert [each.place.rsplit(" ", 1)[1] for each in caught.value.mistakes] == ["cpp_cycles", "rtl_tops"]
+    assert [each.location.rsplit(" ", 1)[1] for each in caught.value.mistakes] == ["cpp_cycles", "rtl_tops"]
 
 
 def test_other_damage(tmp_path):
@@ -152,11 +152,11 @@ def test_bytes_changed_at_random_are_read_or_refused(tmp_path_factory, table, da
     try:
         assert READERS[table](folder)
     except InputError as error:
-        told = error.mistakes
+        reported = error.mistakes
     else:
         return
-    assert all(each.sentence for each in told)
-    assert told[0].place.startswith(str(folder))
+    assert all(each.sentence for each in reported)
+    assert reported[0].location.startswith(str(folder))
 
 
 def test_an_installed_package_finds_its_tables_inside(tmp_path):

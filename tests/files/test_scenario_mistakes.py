@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def told(folder, content, name="s.yaml"):
+def reported(folder, content, name="s.yaml"):
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return mistakes(name)
 
@@ -89,7 +89,7 @@ and cells
 
 
 def test_all_mistakes_of_a_file_come_at_once_with_their_places(folder):
-    assert told(folder, BROKEN) == GOLDEN.splitlines()
+    assert reported(folder, BROKEN) == GOLDEN.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -117,22 +117,22 @@ def test_all_mistakes_of_a_file_come_at_once_with_their_places(folder):
     ],
 )
 def test_what_is_no_scenario_at_all_is_refused(folder, content, sentence):
-    assert told(folder, content)[0].startswith(sentence)
+    assert reported(folder, content)[0].startswith(sentence)
 
 
 def test_a_broken_json_file_is_not_called_yaml(folder):
-    (first,) = told(folder, '{"chip": "column-npu-64k"\n "jobs": []}', "s.json")
+    (first,) = reported(folder, '{"chip": "column-npu-64k"\n "jobs": []}', "s.json")
     assert first.startswith("s.json:2:2: not valid JSON: ")
-    (other,) = told(folder, '{"chip": "\\U00110000"}', "s.json")
+    (other,) = reported(folder, '{"chip": "\\U00110000"}', "s.json")
     assert other.startswith("s.json:1:11: not valid JSON: ")
     # JSON is YAML, and YAML is read from such a file too
-    assert "not valid" not in told(folder, "a: {b: 1}", "s.json")[0]
+    assert "not valid" not in reported(folder, "a: {b: 1}", "s.json")[0]
 
 
 def test_an_alias_bomb_is_refused(folder):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    assert "aliases expand to more than 10000 values" in told(folder, "\n".join(lines))[0]
+    assert "aliases expand to more than 10000 values" in reported(folder, "\n".join(lines))[0]
 
 
 def test_a_modest_alias_is_welcome(folder):
@@ -171,7 +171,7 @@ def test_mistakes_in_other_files_are_told_with_their_places(folder):
 
 
 def test_missing_keys_say_what_they_are_for(folder):
-    assert told(folder, "chip:\n  kind: column-npu\n  cores: [{ep: 4}]\njobs:\n  - {model: g2p-en-encoder}\n") == [
+    assert reported(folder, "chip:\n  kind: column-npu\n  cores: [{ep: 4}]\njobs:\n  - {model: g2p-en-encoder}\n") == [
         "s.yaml:2:3: chip.frequency_mhz: required key is missing (the clock in MHz)",
         "s.yaml:3:11: chip.cores.0.npe: required key is missing (multipliers of the core)",
         "s.yaml:5:5: jobs.0.steps: required key is missing (the model states no steps of its own)",
@@ -307,4 +307,4 @@ def test_paths_may_be_path_objects(folder):
     ],
 )
 def test_a_file_is_read_up_to_its_hundredth_mistake(folder, text):
-    assert len(told(folder, text)) == MAX_MISTAKES
+    assert len(reported(folder, text)) == MAX_MISTAKES

@@ -90,7 +90,7 @@ def test_damage_is_an_input_error_or_harmless(suffix, data):
         except InputError as error:
             refusal = error
         if refusal is not None:
-            assert refusal.mistakes[0].place == str(path)
+            assert refusal.mistakes[0].location == str(path)
             assert len(str(refusal).splitlines()) == 1
 
 

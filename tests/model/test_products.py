@@ -23,14 +23,14 @@ def test_the_products_of_a_step_do_all_of_its_multiplications(name: str) -> None
 
 
 def test_products_of_cells_with_several_operands() -> None:
-    def told(name: str) -> list[tuple[str, int, int]]:
+    def reported(name: str) -> list[tuple[str, int, int]]:
         return [(each.label, each.rows, each.columns) for each in step_products(layer_of(name))]
 
-    assert told("lstm") == [("i,f,g,o x [x|h]", 32, 13)]
-    assert told("gru-lbr0") == [("r,z x [x|h]", 16, 13), ("n x [x|rh]", 8, 13)]
-    assert told("lstm-projection") == [("i,f,g,o x [x|h]", 32, 8), ("p x [m]", 3, 8)]
-    assert told("mingru") == [("z,n x [x]", 16, 5)]
-    assert told("lstm-layernorm") == [("ix,fx,gx,ox x [x]", 32, 5), ("ih,fh,gh,oh x [h]", 32, 8)]
+    assert reported("lstm") == [("i,f,g,o x [x|h]", 32, 13)]
+    assert reported("gru-lbr0") == [("r,z x [x|h]", 16, 13), ("n x [x|rh]", 8, 13)]
+    assert reported("lstm-projection") == [("i,f,g,o x [x|h]", 32, 8), ("p x [m]", 3, 8)]
+    assert reported("mingru") == [("z,n x [x]", 16, 5)]
+    assert reported("lstm-layernorm") == [("ix,fx,gx,ox x [x]", 32, 5), ("ih,fh,gh,oh x [h]", 32, 8)]
 
 
 def test_the_input_projection_has_all_sums_with_x() -> None:

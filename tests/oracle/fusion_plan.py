@@ -198,7 +198,7 @@ def plans(graph: Graph, device: Device, apart: bool = False) -> tuple[list[Plan]
     return [planned(graph, number, nodes, device, apart) for number, nodes in enumerate(found)], refused
 
 
-def told(graph: Graph, plan: Plan) -> dict[str, Any]:
+def reported(graph: Graph, plan: Plan) -> dict[str, Any]:
     """A plan as golden cases have it."""
     name, kernel = graph.names, plan.kernel
     stages = kernel.stages

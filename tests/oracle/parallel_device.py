@@ -144,7 +144,7 @@ class Machine:
         end = 0
         for number, kernel in enumerate(self.kernels):
             end = self.run_kernel(number, kernel, end + self.device.launch, end)
-        return self.told(end)
+        return self.reported(end)
 
     def run_kernel(self, number: int, kernel: dict[str, Any], arrive: int, before: int) -> int:
         own = [
@@ -369,7 +369,7 @@ class Machine:
                     assert own == [] or name != "empty", "a warp that lacks nothing and is not issued"
                 self.accounts[sm][name] += then - busy
 
-    def told(self, end: int) -> dict[str, Any]:
+    def reported(self, end: int) -> dict[str, Any]:
         names = ("issue", *NAMES, "empty")
         rows = [
             {

@@ -90,9 +90,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("broken", "told"), FAULTS, ids=[told for _, told in FAULTS])
-def test_each_broken_rule_is_named(broken: Program, told: str) -> None:
-    with pytest.raises(ProgramError, match=re.escape(told)):
+@pytest.mark.parametrize(("broken", "reported"), FAULTS, ids=[reported for _, reported in FAULTS])
+def test_each_broken_rule_is_named(broken: Program, reported: str) -> None:
+    with pytest.raises(ProgramError, match=re.escape(reported)):
         validate(broken)
 
 

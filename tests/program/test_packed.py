@@ -54,7 +54,7 @@ def test_operations_of_a_packed_body_have_the_names_of_their_prototypes() -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ([operation_word(9, 0)] * 3, "row 0: word is 2304, of an operation that does not exist"),
         ([-1, *[operation_word(0, 0)] * 3], "row 0: word is -1, and its needs go beyond the body"),
@@ -68,17 +68,17 @@ def test_operations_of_a_packed_body_have_the_names_of_their_prototypes() -> Non
         ),
     ],
 )
-def test_words_that_name_what_is_not_there_are_refused(words: list[int], told: str) -> None:
+def test_words_that_name_what_is_not_there_are_refused(words: list[int], reported: str) -> None:
     small = packed(flat_of(program()))
     tables = {name: small.table(name).tolist() for name in FLAT_TABLES}
     tables["words"] = [[word] for word in words]
     tables["bodies"][0][3] = len(words)
-    with pytest.raises(ProgramError, match=re.escape(told)):
+    with pytest.raises(ProgramError, match=re.escape(reported)):
         check_rows(flat_program(tables))
 
 
 @pytest.mark.parametrize(
-    ("table", "row", "column", "value", "told"),
+    ("table", "row", "column", "value", "reported"),
     [
         (
             "bodies",
@@ -94,11 +94,13 @@ def test_words_that_name_what_is_not_there_are_refused(words: list[int], told: s
         ("needs", 4, "phase", 0, "of a need with a phase"),
     ],
 )
-def test_what_a_packed_body_cannot_have_is_refused(table: str, row: int, column: str, value: int, told: str) -> None:
+def test_what_packed_bodies_cannot_have_is_refused(
+    table: str, row: int, column: str, value: int, reported: str
+) -> None:
     small = packed(flat_of(program()))
     tables = {name: small.table(name).tolist() for name in FLAT_TABLES}
     tables[table][row][FLAT_TABLES[table].place(column)] = value
-    with pytest.raises(ProgramError, match=re.escape(told)):
+    with pytest.raises(ProgramError, match=re.escape(reported)):
         check_rows(flat_program(tables))
 
 
@@ -110,8 +112,8 @@ def test_the_core_tells_what_stands_there() -> None:
     # in the second iteration barrier 0 of the body would be barrier 2 of two
     longer = tables["phases"].copy()
     longer[0, FLAT_TABLES["phases"].place("repeat")] = 2
-    told = "table phases, row 0: first_barrier is 1, and the last barrier of its body is 0"
-    with pytest.raises(ProgramError, match=told):
+    reported = "table phases, row 0: first_barrier is 1, and the last barrier of its body is 0"
+    with pytest.raises(ProgramError, match=reported):
         Machine(flat_program({**tables, "phases": longer}))
     # an operation of no issue that waits for nothing
     quiet = tables["operations"][:1].copy()

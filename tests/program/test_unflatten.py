@@ -99,13 +99,13 @@ def test_rows_that_are_not_there_are_refused(link: flat_rows.Link, value: int) -
         tables = small()
         tables[link.table][0][FLAT_TABLES[link.table].place(column)] = value
         # too large a count is told with the row from which it counts
-        told = rf"{link.column} is (-1|0|1), " if column == link.count and value > 0 else rf"{column} is {value}, "
-        with pytest.raises(ProgramError, match=rf"^table {link.table}, row 0: {told}"):
+        reported = rf"{link.column} is (-1|0|1), " if column == link.count and value > 0 else rf"{column} is {value}, "
+        with pytest.raises(ProgramError, match=rf"^table {link.table}, row 0: {reported}"):
             program_of(flat_program(tables))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"repeat": 0}, "repeat is 0, not at least 1"),
         ({"repeat": -(2**63)}, "repeat is -9223372036854775808, not at least 1"),
@@ -116,14 +116,14 @@ def test_rows_that_are_not_there_are_refused(link: flat_rows.Link, value: int) -
         ({"first_extra": -1}, "first_extra is -1, and"),
     ],
 )
-def test_rows_of_iterations_that_are_not_there_are_refused(change: dict[str, int], told: str) -> None:
+def test_rows_of_iterations_that_are_not_there_are_refused(change: dict[str, int], reported: str) -> None:
     tables = small()
     tables["extras"] = [[4], [5], [6]]
     row = dict(zip(FLAT_TABLES["phases"].columns, tables["phases"][0], strict=True)) | {"first_extra": 1, "extras": 2}
     tables["phases"] = [list(row.values())]
     assert program_of(flat_program(tables)).tasks[0].phases(0)[0].extra_cycles == ((5,), (6,))
     tables["phases"] = [list((row | change).values())]
-    with pytest.raises(ProgramError, match=f"^table phases, row 0: {told}"):
+    with pytest.raises(ProgramError, match=f"^table phases, row 0: {reported}"):
         program_of(flat_program(tables))
 
 

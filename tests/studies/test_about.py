@@ -24,7 +24,7 @@ SCENARIO = {
 def test_a_simulation_can_be_made_again_of_its_json() -> None:
     first = lstmsim.run(SCENARIO)
     data = json.loads(json.dumps(first.to_dict()))
-    assert (data["version"], data["schema"]) == (lstmsim.__version__, "lstmsim/report/1")
+    assert (data["version"], data["schema"]) == (lstmsim.__version__, "lstmsim/report/2")
     assert data["seeds"] == {"jobs.0.arrival": 7, "jobs.1.steps": 0}
     assert data["scenario"]["jobs"][0]["model"]["layers"] == [
         {"cell": "lstm", "hidden": 256, "input": 256, "bidirectional": False}

@@ -23,15 +23,15 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "reported"),
     [
         (lambda: ANY.serve(SCENARIO, requests=True), "requests: must be a whole number, got true"),
         (lambda: ANY.serve(SCENARIO, requests="5"), "requests: must be a whole number, got '5'"),
         (lambda: ANY.serve(SCENARIO, requests=2.5), "requests: must be a whole number, got 2.5"),
         (lambda: ANY.serve(SCENARIO, percentiles="99"), "percentiles: must be a list, got '99'"),
         *(
-            (lambda window=window: ANY.serve(SCENARIO, window=window), f"window: must be {told}")
-            for window, told in (
+            (lambda window=window: ANY.serve(SCENARIO, window=window), f"window: must be {reported}")
+            for window, reported in (
                 (0, "at least 2, got 0"),
                 (MOST_WINDOW + 1, f"at most {MOST_WINDOW}, got {MOST_WINDOW + 1}"),
                 (True, "a whole number, got true"),
@@ -39,8 +39,8 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
             )
         ),
         *(
-            (lambda shard=shard: ANY.sweep(SPEC, "out", shard=shard), f"shard{told}")
-            for shard, told in (
+            (lambda shard=shard: ANY.sweep(SPEC, "out", shard=shard), f"shard{reported}")
+            for shard, reported in (
                 ((3, 2), ": must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got (3, 2)"),
                 ((0, 2), ": must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got (0, 2)"),
                 ("1/2", ": must be a list, got '1/2'"),
@@ -60,8 +60,8 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
         (lambda: ANY.validate(5), "groups: must be text or a list, got 5"),
         (lambda: ANY.accuracy(SCENARIO, bits=8), "bits: must be a list, got 8"),
         *(
-            (lambda seed=seed: ANY.accuracy(SCENARIO, random_weights=seed), f"random_weights: must be {told}")
-            for seed, told in (
+            (lambda seed=seed: ANY.accuracy(SCENARIO, random_weights=seed), f"random_weights: must be {reported}")
+            for seed, reported in (
                 ("0", "a whole number from 0 to 4294967295, got '0'"),
                 (-1, "at least 0, got -1"),
                 (True, "a whole number from 0 to 4294967295, got true"),
@@ -83,10 +83,10 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
         (lambda: ANY.run_gemm(8, 8, 8, chip=5), "chip: must be a preset's name, a chip's file or a chip, got 5"),
     ],
 )
-def test_a_wrong_argument_is_told(call: Callable[[], Any], told: str) -> None:
+def test_a_wrong_argument_is_told(call: Callable[[], Any], reported: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
-    assert str(caught.value) == told
+    assert str(caught.value) == reported
 
 
 def test_a_full_window_says_how_large_it_was() -> None:

@@ -17,7 +17,7 @@ ARRAY = "got a value of type 'ndarray'"
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "named", "told"),
+    ("function", "arguments", "named", "reported"),
     [
         ("simulate", [SCENARIO], {"overrides": None}, "overrides: must be a list, got nothing"),
         ("simulate", [SCENARIO], {"engine": []}, "engine: must be text, got a list"),
@@ -41,10 +41,10 @@ ARRAY = "got a value of type 'ndarray'"
         ("fit_summary", [None], {}, "fits: must be a list, got nothing"),
     ],
 )
-def test_a_wrong_type_is_a_sentence(function: str, arguments: list[Any], named: dict[str, Any], told: str) -> None:
+def test_a_wrong_type_is_a_sentence(function: str, arguments: list[Any], named: dict[str, Any], reported: str) -> None:
     with pytest.raises(InputError) as error:
         getattr(lstmsim, function)(*arguments, **named)
-    assert str(error.value) == told
+    assert str(error.value) == reported
 
 
 def test_a_whole_request_may_be_given_and_is_checked() -> None:

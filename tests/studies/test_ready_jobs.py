@@ -57,8 +57,8 @@ def test_a_position_is_that_of_an_earlier_job() -> None:
         ("jobs.0.after", "must be left out, because no job stands before this one; got 0")
     ]
     for wrong, got in zip(after[1:], (-1, 7), strict=True):
-        told = errors(lambda wrong=wrong: Scenario(chip=CHIP, jobs=[first, wrong]))
-        assert told == [("jobs.1.after", f"must be 0, that of the only earlier job; got {got}")]
+        reported = errors(lambda wrong=wrong: Scenario(chip=CHIP, jobs=[first, wrong]))
+        assert reported == [("jobs.1.after", f"must be 0, that of the only earlier job; got {got}")]
     assert errors(lambda: Scenario(chip=CHIP, jobs=[first, Job(**ENTRY, states_of=0)]))[0][0] == "jobs.1.states_of"
     assert errors(lambda: Scenario(chip=CHIP, jobs=[Job(**ENTRY, name="a"), first, Job(**ENTRY, initial="a", after=1)]))
     assert Scenario(chip=CHIP, jobs=[first, after[0]]).jobs[1].after == 0
@@ -70,15 +70,15 @@ def test_a_core_is_named_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "reported"),
     [
         ("offers", {"x": 1}, "must be a mapping of names to offers, got one with other values"),
         ("calibration", 5, "must be a mapping of names of models to files, got 5"),
         ("precision_given", "x", "must be true or false, got 'x'"),
     ],
 )
-def test_other_parts_have_their_types(key: str, value: Any, told: str) -> None:
-    assert errors(lambda: Scenario(chip=CHIP, jobs=[Job(**ENTRY)], **{key: value})) == [(key, told)]
+def test_other_parts_have_their_types(key: str, value: Any, reported: str) -> None:
+    assert errors(lambda: Scenario(chip=CHIP, jobs=[Job(**ENTRY)], **{key: value})) == [(key, reported)]
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a" * 10_000])

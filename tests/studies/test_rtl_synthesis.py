@@ -61,9 +61,9 @@ def test_counts_that_cannot_be_compared_are_told() -> None:
 
 def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:
     slow, quick = (load_scenario(scenario(**core), ()) for core in ({}, {"latency": _LATENCY}))
-    told = [generated.synthesis_remarks(generated.design(each, each.precision)) for each in (slow, quick)]
-    assert told[0] == ()
-    assert [each.split(":")[0] for each in told[1]] == [
+    reported = [generated.synthesis_remarks(generated.design(each, each.precision)) for each in (slow, quick)]
+    assert reported[0] == ()
+    assert [each.split(":")[0] for each in reported[1]] == [
         f"chip.cores.0.latency.{key} {cycles}" for key, cycles in _LATENCY.items()
     ]
 

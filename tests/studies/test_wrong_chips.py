@@ -57,16 +57,16 @@ WRONG_CHIP: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("keys", WRONG_COLUMN, ids=str)
 def test_a_column_core_is_told_what_a_file_is_told(keys: dict[str, Any]) -> None:
-    told = sentences(lambda: ColumnCore(**{**COLUMN, **keys}))
+    reported = sentences(lambda: ColumnCore(**{**COLUMN, **keys}))
     file = sentences(lambda: from_file("column-npu", {**COLUMN, **keys}, {}))
-    assert [(f"cores.0.{key}", text.partition("; known keys")[0]) for key, text in told] == file
+    assert [(f"cores.0.{key}", text.partition("; known keys")[0]) for key, text in reported] == file
 
 
 @pytest.mark.parametrize("keys", WRONG_ROW, ids=str)
 def test_a_row_core_is_told_what_a_file_is_told(keys: dict[str, Any]) -> None:
-    told = sentences(lambda: RowCore(**{**ROW, **keys}))
+    reported = sentences(lambda: RowCore(**{**ROW, **keys}))
     file = sentences(lambda: from_file("row-npu", {**ROW, **keys}, {}))
-    assert [(f"cores.0.{key}", text) for key, text in told] == file
+    assert [(f"cores.0.{key}", text) for key, text in reported] == file
 
 
 @pytest.mark.parametrize("keys", WRONG_CHIP, ids=str)
@@ -74,8 +74,8 @@ def test_a_chip_is_told_what_a_file_is_told(keys: dict[str, Any]) -> None:
     # a file's memory needs a core that can be too small
     core = {**COLUMN, "weight_kib": 8}
     file = sentences(lambda: from_file("column-npu", core, keys))
-    told = sentences(lambda: ColumnNpu(**{"name": "c", "frequency_mhz": 200, "cores": [core], **keys}))
-    assert told == [each for each in file if not each[0].startswith("jobs")]
+    reported = sentences(lambda: ColumnNpu(**{"name": "c", "frequency_mhz": 200, "cores": [core], **keys}))
+    assert reported == [each for each in file if not each[0].startswith("jobs")]
 
 
 def test_parts_on_their_own_are_checked() -> None:

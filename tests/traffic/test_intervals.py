@@ -42,10 +42,10 @@ def test_means_are_covered_as_promised(load: float, requests: int, kept: int) ->
     """Nominal 95 %; of 150 runs at least 88 % (three standard deviations below) and not all with ever wider ones."""
     truth = SERVICE + md1_wait(load, SERVICE)
     made = [distribution(seed, load, requests, kept=kept).mean for seed in range(150)]
-    told = [each for each in made if each.half_width is not None]
-    assert len(told) > 0.9 * len(made)
-    assert sum(each.holds(truth) for each in told) >= 0.88 * len(told)
-    assert np.median([each.half_width or 0 for each in told]) < 0.25 * truth
+    reported = [each for each in made if each.half_width is not None]
+    assert len(reported) > 0.9 * len(made)
+    assert sum(each.holds(truth) for each in reported) >= 0.88 * len(reported)
+    assert np.median([each.half_width or 0 for each in reported]) < 0.25 * truth
 
 
 def test_percentiles_are_covered_as_promised() -> None:
@@ -68,9 +68,9 @@ def test_percentiles_are_covered_as_promised() -> None:
         low, high = (middle, high) if below(middle) < percent / 100 else (low, middle)
     truth = SERVICE * (1 + low)
     made = [distribution(1000 + seed, load, 3000).percentiles[percent] for seed in range(150)]
-    told = [each for each in made if each.half_width is not None]
-    assert len(told) > 0.9 * len(made)
-    assert 0.88 * len(told) <= sum(each.holds(truth) for each in told) < len(told)
+    reported = [each for each in made if each.half_width is not None]
+    assert len(reported) > 0.9 * len(made)
+    assert 0.88 * len(reported) <= sum(each.holds(truth) for each in reported) < len(reported)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -144,9 +144,9 @@ def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_unit
     """120 requests with 12 beyond are enough, although 1 - 0.9 has no exact double."""
     least, share = round(TAIL_UNITS / min(percent / 100, 1 - percent / 100)), percent / 100
     around = Spread([share - 0.001, share + 0.001] * 5, 1000)
-    for requests, told in ((least - 1, False), (least, True)):
+    for requests, reported in ((least - 1, False), (least, True)):
         own = tail_interval(percent, 5.0, around, requests, 1.0, percentile=lambda at: at)
-        assert (own.half_width is not None) == told
+        assert (own.half_width is not None) == reported
 
 
 def test_a_queue_grows_only_on_a_line_that_rises_well_above_its_beginning() -> None:

@@ -30,7 +30,7 @@ def load(offered: float, **more: object) -> Load:
 
 
 @pytest.mark.parametrize(
-    ("known", "steady", "grows", "told", "verdict"),
+    ("known", "steady", "grows", "reported", "verdict"),
     [
         (load(0.5), True, False, True, "settled"),
         (load(0.5), True, False, False, "too few"),
@@ -42,8 +42,8 @@ def load(offered: float, **more: object) -> Load:
         (None, False, False, True, "no steady state"),
     ],
 )
-def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, verdict: str) -> None:
-    assert verdict_of(Traffic(known, steady=steady), grows=grows, known=told) == verdict
+def test_verdicts(known: Load | None, steady: bool, grows: bool, reported: bool, verdict: str) -> None:
+    assert verdict_of(Traffic(known, steady=steady), grows=grows, known=reported) == verdict
 
 
 def test_a_run_that_was_cut_off_is_no_evidence() -> None:

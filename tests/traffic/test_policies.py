@@ -66,7 +66,7 @@ def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
     for arrival, served in ((101, 0), (102, 1)):
         late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
         result = result_of([*first, late]).report
-        assert sorted(job.at for job in result.turned_away) == [101] * (1 - served) + [102, 102]
+        assert sorted(job.at for job in result.rejected) == [101] * (1 - served) + [102, 102]
         assert len(result.jobs) == 1 + served
 
 
@@ -146,11 +146,11 @@ def test_a_short_queue_wins_in_latency_and_loses_requests() -> None:
     everyone, few = result_of([RUSH]), result_of([{**RUSH, "queue_limit": 2}])
     assert max(job.latency for job in few.report.jobs) <= 4 * STEP
     assert max(job.latency for job in everyone.report.jobs) > 15 * STEP
-    assert not everyone.report.turned_away
-    assert len(few.report.turned_away) >= 15
-    assert len(few.report.turned_away) + len(few.report.jobs) == 40
+    assert not everyone.report.rejected
+    assert len(few.report.rejected) >= 15
+    assert len(few.report.rejected) + len(few.report.jobs) == 40
     served = serving(few)
-    assert (served.requests, served.turned_away) == (len(few.report.jobs), len(few.report.turned_away))
+    assert (served.requests, served.rejected) == (len(few.report.jobs), len(few.report.rejected))
     assert served.little.difference == served.little_waiting.difference == 0
     # With deadlines that is a gain: a request that is served late is worth nothing.
     due = {**RUSH, "deadline": 4 * STEP}
@@ -161,7 +161,7 @@ def test_a_short_queue_wins_in_latency_and_loses_requests() -> None:
 def test_a_short_queue_loses_in_a_burst_that_would_be_over_in_time() -> None:
     burst = {"steps": 1, "count": 8, "deadline": 9 * STEP}
     assert serving(result_of([burst])).misses == 0
-    assert serving(result_of([{**burst, "queue_limit": 2}])).turned_away == 5
+    assert serving(result_of([{**burst, "queue_limit": 2}])).rejected == 5
 
 
 def test_patience_wins_time_for_those_who_can_still_be_served_and_loses_the_others() -> None:
@@ -169,16 +169,16 @@ def test_patience_wins_time_for_those_who_can_still_be_served_and_loses_the_othe
     late, kept = (result_of([each]) for each in (due, {**due, "patience": 2 * STEP}))
     assert sum(job.missed for job in late.report.jobs) > 30
     assert not any(job.missed for job in kept.report.jobs)
-    assert len(kept.report.turned_away) > 10
-    assert all(job.at - job.arrival == 2 * STEP + 1 for job in kept.report.turned_away)
+    assert len(kept.report.rejected) > 10
+    assert all(job.at - job.arrival == 2 * STEP + 1 for job in kept.report.rejected)
     # Without deadlines, requests that lose patience are a mere loss.
     assert len(result_of([{**RUSH, "patience": 2 * STEP}]).report.jobs) < len(result_of([RUSH]).report.jobs)
     assert serving(kept).little.difference == 0
 
 
-def test_nobody_is_turned_away_while_there_is_room() -> None:
+def test_nobody_is_rejected_while_there_is_room() -> None:
     jobs = [{"steps": 1, "count": 10, "arrival": [2 * STEP * n for n in range(10)], "queue_limit": 0, "patience": 0}]
-    assert not result_of(jobs).report.turned_away
+    assert not result_of(jobs).report.rejected
 
 
 @pytest.mark.parametrize("split", ["rows", "layers"])

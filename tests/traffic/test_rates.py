@@ -135,10 +135,10 @@ def test_a_rate_has_none_where_the_run_goes_on_long_after_the_last_of_its_reques
     finishes = np.sort(np.random.default_rng(1).integers(0, 64_000, 6400))
     tally = Tally(origin=0)
     tally.add(finishes, np.ones((4, 6400), dtype=np.bool_))
-    told = {}
+    reported = {}
     for end in (64_000, 80_000):
         value = 6400 / end * 1e5
-        told[end] = rates_of(tally, Span(0, end, 0.1), (value, value, None), relaxation=2.0)
-    assert told[64_000].throughput.holds(1e4)
-    assert told[80_000].throughput.half_width is None
-    assert told[80_000].goodput.half_width is None
+        reported[end] = rates_of(tally, Span(0, end, 0.1), (value, value, None), relaxation=2.0)
+    assert reported[64_000].throughput.holds(1e4)
+    assert reported[80_000].throughput.half_width is None
+    assert reported[80_000].goodput.half_width is None

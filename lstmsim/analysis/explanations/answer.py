@@ -215,8 +215,8 @@ def slowest_answer(slow: Slowest, what_if: WhatIf) -> list[str]:
     sentences = [_spent(slow), _longer(slow), *_help(slow, what_if)]
     if slow.requests < 100:
         sentences.append(f"{slow.requests:,} requests are few: with another seed other requests may be the slowest.")
-    if slow.turned_away:
-        sentences.append(f"{slow.turned_away:,} more requests were rejected, and are not counted here.")
+    if slow.rejected:
+        sentences.append(f"{slow.rejected:,} more requests were rejected, and are not counted here.")
     return sentences
 
 

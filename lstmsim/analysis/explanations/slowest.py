@@ -261,7 +261,7 @@ class Slowest:
     requests: int
     count: int
     from_cycles: int
-    turned_away: int
+    rejected: int
     latency: TailLatency
     shares: tuple[LatencyShare, ...]
     listed: tuple[SlowRequest, ...]
@@ -306,7 +306,7 @@ def slowest(
         requests=len(served),
         count=len(last),
         from_cycles=int(latencies[last[-1]]),
-        turned_away=len(jobs) - len(served),
+        rejected=len(jobs) - len(served),
         latency=tail_latency(latencies),
         shares=tuple(sorted((each for each in columns if each.slowest or each.all), key=lambda each: -each.slowest)),
         listed=tuple(

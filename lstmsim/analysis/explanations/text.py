@@ -20,7 +20,7 @@ from lstmsim.report.figures_text import percent, short_name
 from lstmsim.report.renderings import text as rendered
 from lstmsim.report.results import Forms, picked
 
-SCHEMA = "lstmsim/explanation/1"
+SCHEMA = "lstmsim/explanation/2"
 
 _LONGEST_NAME, _LISTED_NAME = 16, 20
 #: Slow requests in the text. Pairs in it: so many that save most cycles, and so many that use the multipliers best.
@@ -314,7 +314,7 @@ def _slowest_json(slow: Slowest, what_if: WhatIf) -> dict[str, Any]:
     """The slowest requests as plain data. Times are in cycles, shares go from 0 to 1."""
     whole, mean = slow.latency.slowest, slow.latency.mean
     return {
-        **picked(slow, "requests slowest=count from_cycles turned_away"),
+        **picked(slow, "requests slowest=count from_cycles rejected"),
         "mean_latency_cycles": {"slowest": whole, "all": mean},
         "answer": slowest_answer(slow, what_if),
         "shares": [
@@ -331,7 +331,7 @@ def _slowest_json(slow: Slowest, what_if: WhatIf) -> dict[str, Any]:
 
 
 def explain_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as plain data of schema `lstmsim/explanation/1`, ready for `json.dumps`; shares are 0 to 1."""
+    """The explanation as plain data of schema `lstmsim/explanation/2`, ready for `json.dumps`; shares are 0 to 1."""
     total = explanation.makespan_cycles
 
     def shared(cycles: int) -> dict[str, Any]:

@@ -191,10 +191,10 @@ def deadlock(program: Program | FlatProgram, last: int, waits: NDArray[np.int64]
         from lstmsim.program.unflatten import program_of
 
         program = program_of(program)
-    return DeadlockError(last, tuple(_told(program, waits.tolist())))
+    return DeadlockError(last, tuple(_reported(program, waits.tolist())))
 
 
-def _told(program: Program, waits: list[list[int]]) -> Iterator[str]:
+def _reported(program: Program, waits: list[list[int]]) -> Iterator[str]:
     for number, kind, members, phase, iteration, index, need in waits:
         task = program.tasks[number]
         phases = task.phases(kind, members)

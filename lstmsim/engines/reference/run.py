@@ -212,7 +212,7 @@ class Feed:
         self.machine, self.batches = _FedMachine(program), Batches(chunks)
         self.window = max(window, len(program.tasks))
         #: How many pauses have been told, and the last finish.
-        self.told = self.makespan_cycles = 0
+        self.reported = self.makespan_cycles = 0
         #: Numbers of the tasks that are in the machine, and the templates of all.
         self.inside: Ints = np.zeros(0, dtype=np.int64)
         self.templates: Ints = np.zeros(0, dtype=np.int64)
@@ -249,8 +249,8 @@ class Feed:
 
     def pauses(self) -> Ints:
         """Pauses of tasks that have ended since they were asked for last; see `lstmsim.engines.feeds.Feed`."""
-        new = self.machine.trace.pauses(self.told)
-        self.told += len(new)
+        new = self.machine.trace.pauses(self.reported)
+        self.reported += len(new)
         return new
 
     def stop(self) -> None:

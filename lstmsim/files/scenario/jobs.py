@@ -157,7 +157,9 @@ class JobSteps:
         lengths = self._files[key]
         if isinstance(lengths, InputError):
             named = self.document.place(place)
-            raise InputError([Mistake(named, str(each)) if each.location == key[0] else each for each in lengths.mistakes])
+            raise InputError(
+                [Mistake(named, str(each)) if each.location == key[0] else each for each in lengths.mistakes]
+            )
         return lengths
 
 

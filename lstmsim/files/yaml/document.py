@@ -171,7 +171,7 @@ def check(kind: type[Entry], document: Document, known: Collection[DataPath] = (
     for each in notes:
         if each.path not in known:
             shown = (document.at(each.path), document.raw(each.path)) if each.shows else (None,)
-            document.blame(each.path, each.told(*shown), key=bool(each.holder))
+            document.blame(each.path, each.message(*shown), key=bool(each.holder))
     return entry, WrongPaths(each.path for each in notes)
 
 

@@ -364,7 +364,9 @@ def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
             parts.append(_part(layer, variables))
         except InputError as error:
             own = f"layer {layer.name!r}"
-            mistakes += [Mistake(": ".join(filter(None, (own, each.location))), each.sentence) for each in error.mistakes]
+            mistakes += [
+                Mistake(": ".join(filter(None, (own, each.location))), each.sentence) for each in error.mistakes
+            ]
     if mistakes:
         raise InputError(mistakes)
     return parts

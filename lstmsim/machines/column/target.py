@@ -76,7 +76,7 @@ def _on_cores(
     chip: ColumnNpu, jobs: Sequence[Job], name: str, change: Callable[[ColumnCore], dict[str, object]]
 ) -> Change:
     pairs = [(core, change(core)) for core in chip.cores]
-    detail = detail_of(pairs, untold=("latency", "npe"))
+    detail = detail_of(pairs, unreported=("latency", "npe"))
     try:
         cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
         return Change(name, detail, replace(chip, cores=cores), tuple(jobs))
@@ -226,7 +226,7 @@ class _ColumnTarget(Target):
         detail = "thread_policy coarse -> fine"
         return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
 
-    def beside_cores(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
+    def shared_parts(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and the links between cores where a job is split."""
         texts = []
         if chip.memory is not None:

@@ -331,8 +331,8 @@ class MulticoreCpu:
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out, and that a job without `threads` takes all cores."""
-        told = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
-        return told if job.threads is not None or len(self.cores) == 1 else (*told, ALL_CORES)
+        reported = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
+        return reported if job.threads is not None or len(self.cores) == 1 else (*reported, ALL_CORES)
 
 
 class Blocks(NamedTuple):

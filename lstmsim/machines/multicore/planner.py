@@ -103,7 +103,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     data = {str(name): value for name, value in given.items()}
     notes: Notes = []
     made: Settings | None = checker_of(Settings)(data, (), notes)
-    mistakes = [Mistake(str(note.path[0]), note.told(data[str(note.path[0])])) for note in notes]
+    mistakes = [Mistake(str(note.path[0]), note.message(data[str(note.path[0])])) for note in notes]
     if made is not None and not any(made.weights.values()):
         mistakes.append(Mistake(listed(CONDITIONS, "and"), "one of these weights must be above 0, all are 0"))
     if mistakes or made is None:

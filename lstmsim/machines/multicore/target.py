@@ -47,8 +47,8 @@ def changes(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
     """List the changes to try, the most telling first; those without effect are left out."""
     tried = _of_threads(chip, jobs)
     if 2 * len(chip.cores) <= MAX_CPU_CORES:
-        told = f"{len(chip.cores)} -> {2 * len(chip.cores)}"
-        tried.append(_changed(chip, "cores doubled", told, {"cores": chip.cores * 2}, jobs))
+        reported = f"{len(chip.cores)} -> {2 * len(chip.cores)}"
+        tried.append(_changed(chip, "cores doubled", reported, {"cores": chip.cores * 2}, jobs))
     for name, of_chip in _OF_CHIP.items():
         new = of_chip(chip)
         if any(getattr(chip, key) != value for key, value in new.items()):
@@ -80,8 +80,8 @@ def _of_threads(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
         ("threads doubled" if twice == [2 * each for each in now] else "more threads", twice),
     ):
         if new != now:
-            told = {f"{one} -> {other}" for one, other in zip(now, new, strict=True)}
-            detail = f"threads {min(told)}" if len(told) == 1 else "threads of each job"
+            reported = {f"{one} -> {other}" for one, other in zip(now, new, strict=True)}
+            detail = f"threads {min(reported)}" if len(reported) == 1 else "threads of each job"
             after = tuple(replace(job, threads=each) for job, each in zip(jobs, new, strict=True))
             tried.append(Change(name, detail, chip, after))
     return tried
@@ -142,7 +142,7 @@ class _MulticoreTarget(MulticoreEntries, Target):
         """Of all operands of products."""
         return chip.element_bytes
 
-    def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
+    def shared_parts(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
         caches = f"{chip.groups} of {chip.llc_bytes:,} bytes, each for {chip.cores_per_llc} cores"
         memories = f"{chip.domains}, each for {chip.cores_per_domain} cores"

@@ -269,9 +269,9 @@ def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
     for model, batch in {(job.model.name, id(job.model), job.batch): (job.model, job.batch) for job in jobs}.values():
         for number, layer in enumerate(model.layers):
             alike.setdefault((layer, batch), []).append(f"layer {number} of {model.name}")
-    told = [_layer_text(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
-    more = len(alike) - len(told)
-    return (*told, *([f"Fusion: and {more} more kinds of layers."] if more else []), *idle)
+    reported = [_layer_text(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
+    more = len(alike) - len(reported)
+    return (*reported, *([f"Fusion: and {more} more kinds of layers."] if more else []), *idle)
 
 
 def _layer_text(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
@@ -282,8 +282,8 @@ def _layer_text(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[
     beside = counted(products, "product")
     ways = ", in each direction," if layer.bidirectional else ""
     rule = f", split_rule {chip.split_rule}" if chip.fusion == "on" else ""
-    told = f"{names[0]}{others} ({layer.cell.name}, batch {batch})"
-    step = f"Fusion {chip.fusion}{rule}: a step of {told}{ways} is {beside} and"
+    reported = f"{names[0]}{others} ({layer.cell.name}, batch {batch})"
+    step = f"Fusion {chip.fusion}{rule}: a step of {reported}{ways} is {beside} and"
     if chip.fusion == "off":
         return f"{step} {counted(operations, 'operation')}, a kernel for each."
     kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)

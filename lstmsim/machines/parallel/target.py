@@ -129,7 +129,7 @@ class _ParallelTarget(Target):
         """Of arrays in device memory."""
         return chip.element_bytes
 
-    def beside_cores(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+    def shared_parts(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and how kernels begin."""
         memory = f"{chip.partitions} partitions, a sector from DRAM takes {chip.dram} cycles, L2 {chip.l2_bytes} bytes"
         return (f"Memory: {memory}, {chip.l2_state} at the start.", f"Kernels: launch {chip.launch} cycles.")

@@ -40,14 +40,14 @@ def changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:
     tried = []
     for name, of_chip in _OF_CHIP.items():
         new = of_chip(chip)
-        told = f"{len(chip.cores)} -> {len(chip.cores) * 2}" if "cores" in new else detail_of([(chip, new)])
+        reported = f"{len(chip.cores)} -> {len(chip.cores) * 2}" if "cores" in new else detail_of([(chip, new)])
         if any(getattr(chip, key) != value for key, value in new.items()) and _fits(chip, new, jobs):
-            tried.append(Change(name, told, replace(chip, **new), tuple(jobs)))
+            tried.append(Change(name, reported, replace(chip, **new), tuple(jobs)))
     for name, of_core in _OF_CORES.items():
         new = of_core(chip.cores[0])
         core = replace(chip.cores[0], **new)
-        told = detail_of([(chip.cores[0], new)], untold=("latency",))
-        tried.append(Change(name, told, replace(chip, cores=(core,) * len(chip.cores)), tuple(jobs)))
+        reported = detail_of([(chip.cores[0], new)], unreported=("latency",))
+        tried.append(Change(name, reported, replace(chip, cores=(core,) * len(chip.cores)), tuple(jobs)))
     return tried
 
 

@@ -188,8 +188,8 @@ def _room(chip: RowNpu, job: Job) -> int:
 
 def _dispatch_detail(chip: RowNpu, jobs: Sequence[Job]) -> str:
     cells = {job.model.layers[0].cell.name for job in jobs}
-    told = {f"dispatch_cycles {core.dispatch(cell).dispatch_cycles} -> 1" for core in chip.cores for cell in cells}
-    return told.pop() if len(told) == 1 else "dispatch_cycles -> 1"
+    reported = {f"dispatch_cycles {core.dispatch(cell).dispatch_cycles} -> 1" for core in chip.cores for cell in cells}
+    return reported.pop() if len(reported) == 1 else "dispatch_cycles -> 1"
 
 
 class _RowTarget(Target):
@@ -264,7 +264,7 @@ class _RowTarget(Target):
             in_rounds = any(job.batch > _room(chip, job) for job in jobs)
             if cores == chip.cores or (name == "replicas doubled" and not in_rounds):
                 continue
-            detail = detail_of(pairs, untold=("latency", "by_cell"))
+            detail = detail_of(pairs, unreported=("latency", "by_cell"))
             detail = _dispatch_detail(chip, jobs) if name == "faster dispatch" else detail
             tried.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
         filled = tuple(replace(job, batch=max(job.batch, _room(chip, job))) for job in jobs)

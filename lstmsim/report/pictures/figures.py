@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read, whole_file
 from lstmsim.report.figures_text import cut
-from lstmsim.report.looks import GROUP_HATCHES, JOB_STYLES, Style
+from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES, Style
 
 
 def job_style(number: int) -> Style:

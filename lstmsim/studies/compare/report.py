@@ -145,8 +145,8 @@ def latency_figures(comparison: Comparison) -> dict[str, Cell]:
         return of(lambda own: _interval(own.percentiles[percentile]))
 
     cells = {"requests served": of(lambda own: f"{own.requests:,}")}
-    if any(own.turned_away for own in known):
-        cells["rejected"] = of(lambda own: _part(len(own.turned_away), own.requests + len(own.turned_away)))
+    if any(own.rejected for own in known):
+        cells["rejected"] = of(lambda own: _part(len(own.rejected), own.requests + len(own.rejected)))
     if any(own.misses is not None for own in known):
         cells["late"] = of(lambda own: None if own.misses is None else _part(own.misses, own.requests))
     cells["mean latency ms"] = of(lambda own: _interval(own.mean))
@@ -194,7 +194,7 @@ def latency_notes(comparison: Comparison) -> list[str]:
         which = [name for name, each in own if each.verdict == verdict]
         if which:
             notes.append(f"{verdict} on {', '.join(which)}: {VERDICTS[verdict]}.")
-    if any(each.turned_away for _, each in own):
+    if any(each.rejected for _, each in own):
         notes.append(
             "All figures are of the requests that were served: a machine that rejects more of them has less to do."
         )
@@ -436,7 +436,7 @@ def _name(text: str) -> str:
 _KEYS: Keys = {Interval: "value half_width", frozenset: len}
 #: The columns of the CSV about latencies, and all of them; a row for each workload and machine.
 LATENCY_COLUMNS = (
-    *("requests", "turned_away", "misses", "offered_load", "threads_taken", "verdict", "last_arrival_ms"),
+    *("requests", "rejected", "misses", "offered_load", "threads_taken", "verdict", "last_arrival_ms"),
     *("latency_mean_ms", "latency_mean_half_width_ms"),
     *(f"latency_p{each}_{what}" for each in PERCENTILES for what in ("ms", "half_width_ms")),
     *("mean_latency_ratio", "p99_latency_ratio", "sooner"),
@@ -452,13 +452,13 @@ COLUMNS = (
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain data of schema `lstmsim/comparison/1`; shares are 0 to 1."""
+    """The comparison as plain data of schema `lstmsim/comparison/2`; shares are 0 to 1."""
     names = "name published pes frequency_mhz peak_tops precision stands_for changed source begins_cold"
     errors = "machine=chip.name published=design.name simulated_over_published=ratios geometric_mean=mean sentence"
     fits = [picked(each, "chip device rivals workload fits verdict=reason weights") for each in comparison.device_fits]
     columns = range(len(comparison.machines))
     return {
-        "schema": "lstmsim/comparison/1",
+        "schema": "lstmsim/comparison/2",
         **picked(comparison, "scenario engine each arriving=way"),
         "base": comparison.machines[0].name,
         "machines": [
@@ -501,7 +501,7 @@ def _latency(comparison: Comparison, row: int, column: int) -> dict[str, Any] | 
         return None
     intervals = {"mean": own.mean, **{f"p{each}": own.percentiles[each] for each in PERCENTILES}}
     return {
-        **picked(own, "requests turned_away misses", _KEYS),
+        **picked(own, "requests rejected misses", _KEYS),
         **plain({f"{name}_ms": each for name, each in intervals.items()}, _KEYS),
         **picked(own, "offered_load threads_taken verdict last_arrival_ms"),
         "mean_latency_ratio": comparison.latency_ratio(row, column),

@@ -25,7 +25,7 @@ class Latencies:
     """Latencies of the requests that a machine served, in milliseconds of its clock.
 
     requests: how many were served.
-    turned_away: the numbers, among the jobs, of the requests that were not served.
+    rejected: the numbers, among the jobs, of the requests that were not served.
     misses: how many served requests finished after their deadlines; None where no request has a deadline.
     mean: without the warm-up, with its interval (`half_width` None: too few requests to tell).
     percentiles: the same for each of `PERCENTILES`.
@@ -38,7 +38,7 @@ class Latencies:
     """
 
     requests: int
-    turned_away: frozenset[int]
+    rejected: frozenset[int]
     misses: int | None
     mean: Interval
     percentiles: Mapping[int, Interval]
@@ -57,10 +57,10 @@ class Latencies:
 def latencies(serving: Serving, report: Report) -> Latencies:
     """Pick the latencies of a run from its serving figures and its report."""
     to_ms = 1 / serving.frequency_mhz / 1000
-    came = [job.arrival for job in report.jobs] + [job.arrival for job in report.turned_away]
+    came = [job.arrival for job in report.jobs] + [job.arrival for job in report.rejected]
     return Latencies(
         requests=serving.requests,
-        turned_away=frozenset(job.number for job in report.turned_away),
+        rejected=frozenset(job.number for job in report.rejected),
         misses=serving.misses if any(job.deadline is not None for job in report.jobs) else None,
         mean=serving.latency.mean.scaled(to_ms),
         percentiles={each: serving.latency.percentiles[float(each)].scaled(to_ms) for each in PERCENTILES},
@@ -83,7 +83,7 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
         return "a queue is unstable: its latencies only say how long the run is"
     if "cannot tell" in (base.verdict, other.verdict):
         return "whether a queue keeps up with what comes is not known"
-    if base.turned_away != other.turned_away or base.requests != other.requests:
+    if base.rejected != other.rejected or base.requests != other.requests:
         return "they served different requests: a machine that rejects more has shorter queues"
     return ""
 

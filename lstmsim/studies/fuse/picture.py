@@ -21,8 +21,8 @@ from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, INPUT, Graph, Node
 from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, PlannedSubgraph, Stage
 from lstmsim.report.figures_text import short_path
-from lstmsim.report.looks import JOB_STYLES, Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings, short
+from lstmsim.report.styles import JOB_STYLES, Style
 
 Edge = tuple[int, int]
 Point = tuple[float, float]

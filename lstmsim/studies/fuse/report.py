@@ -19,7 +19,7 @@ from lstmsim.report.tables import table
 from lstmsim.studies.fuse.asked import STITCH
 from lstmsim.studies.fuse.result import FusionReport, FusionRow
 
-_SCHEMA = "lstmsim/fusion/1"
+_SCHEMA = "lstmsim/fusion/2"
 #: Kernels that people are shown; the others are counted.
 _MOST_KERNELS = 12
 #: Most names that are listed in a line.
@@ -65,10 +65,10 @@ def document(report: FusionReport, explain: bool = False) -> Document:
     if explain:
         sections += _decisions(report)
     if report.plan.subgraphs:
-        figures = report.told.figures
+        figures = report.reported.figures
         sections += [*_modes(report), *_ablations(report), _kernels(report)]
         if figures is not None:
-            title = f"cycles of all schedulers in {report.told.name}"
+            title = f"cycles of all schedulers in {report.reported.name}"
             sections.append(accounts(title, figures.accounts, figures.account_cycles))
         sections.append(_executed(report))
     sections.append(facts(("not modelled", "; ".join(report.asked.fused.LEFT_OUT))))
@@ -292,7 +292,7 @@ def _ablations(report: FusionReport) -> Iterator[Section]:
 
 def _kernels(report: FusionReport) -> Section | None:
     """Each kernel of the row that is shown in full."""
-    row = report.told
+    row = report.reported
     if not row.kernels:
         return None
     heads = [f"<kernel of {row.name}", "blocks x threads", "waves", "registers", "shared", "cores", "occupancy"]
@@ -339,7 +339,7 @@ _KERNEL = (
 
 
 def _data(report: FusionReport) -> dict[str, Any]:
-    """The graph as plain data of schema `lstmsim/fusion/1`."""
+    """The graph as plain data of schema `lstmsim/fusion/2`."""
     graph = report.graph
     names = [node.name for node in graph.nodes]
     refused = [
@@ -363,7 +363,7 @@ def _data(report: FusionReport) -> dict[str, Any]:
         "refused_edges": refused,
         "mode": report.mode,
         "modes": [_row_data(each, report) for each in report.rows],
-        "told": _kernels_data(report.told),
+        "reported": _kernels_data(report.reported),
         "strongest_baseline": None if report.strongest is None else report.strongest.name,
         "ratio_to_strongest": report.ratio,
         "loses": None if report.ratio is None else report.ratio > 1,

@@ -162,7 +162,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
         return self.asked.engine
 
     @property
-    def told(self) -> FusionRow:
+    def reported(self) -> FusionRow:
         """The row that is reported in full."""
         return next(each for each in self.rows if each.name == self.mode)
 
@@ -215,7 +215,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
 
 def simulated_row(report: FusionReport, place: str) -> FusionRow:
     """The row that is reported in full; `InputError` if it has no cycles."""
-    row = report.told
+    row = report.reported
     if row.figures is None:
         none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"
         raise InputError(Mistake(place, none or row.refused or f"{row.name} was not simulated: ask for cycles"))

@@ -40,7 +40,7 @@ def run_fusion(request: FusionRequest) -> FusionReport:
     `InputError` for a graph, sizes or settings that are wrong, and for a chip that runs no fused kernels.
 
     >>> report = run_fusion("softmax", sizes={"rows": 8}, cycles=False)
-    >>> [(row.name, len(row.kernels)) for row in report.rows], report.told.checked.equal
+    >>> [(row.name, len(row.kernels)) for row in report.rows], report.reported.checked.equal
     ([('op', 7), ('xla', 3), ('tvm', 3), ('stitch', 1)], True)
     """
     wanted, reported = modes_asked(names_of(request.modes), request.mode)
@@ -57,7 +57,7 @@ def run_fusion(request: FusionRequest) -> FusionReport:
 
 
 def _report(
-    asked: Asked, source: str, modes: Sequence[str], told: str, ablate: bool, progress: _Progress | None
+    asked: Asked, source: str, modes: Sequence[str], reported: str, ablate: bool, progress: _Progress | None
 ) -> FusionReport:
     graph, device = asked.graph, asked.device
     plan = planned(graph, device)
@@ -78,7 +78,7 @@ def _report(
         asked=asked,
         plan=plan,
         rows=tuple(rows[each] for each in modes),
-        mode=told,
+        mode=reported,
         other=None if other is None else rows[other[0]],
         ablations=tuple(rows[each.name] for each in steps),
         remarks=_remarks(asked, plan),
@@ -115,8 +115,8 @@ def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
         for each in _kernels(plan)
         if each.shared_bytes > limit
     )
-    told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp)
-    return (*filter(None, (asked.not_simulated, asked.not_executed)), *large, *told)
+    reported = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp)
+    return (*filter(None, (asked.not_simulated, asked.not_executed)), *large, *reported)
 
 
 def row_of(asked: Asked, name: str, device: FusionDevice, kernels: Sequence[PlannedKernel]) -> FusionRow:

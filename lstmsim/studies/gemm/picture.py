@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, covered_cycles, window_edges
 from lstmsim.program.unit_names import MEMORY
-from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, set_time, settings, short
+from lstmsim.report.styles import Style
 
 #: What a thread does, in the order in which it is stacked, with its look.
 LOOKS = {
@@ -141,5 +141,5 @@ def _draw_memories(axes: Axes, timeline: Timeline, edges: NDArray[np.int64]) -> 
     if not any(map(np.any, busy)):
         axes.text(0.5, 0.5, "no line of memory", transform=axes.transAxes, ha="center", va="center", color="#555555")
     elif len(rows) > 1:
-        told = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
-        axes.set_title(told, loc="right", fontsize=7, color="#555555", pad=2)
+        reported = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
+        axes.set_title(reported, loc="right", fontsize=7, color="#555555", pad=2)

@@ -13,7 +13,7 @@ from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.gemm.result import BY_SHAPES, Computed, GemmReport, GemmRow
 
-_SCHEMA = "lstmsim/gemm/1"
+_SCHEMA = "lstmsim/gemm/2"
 _RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
     "gives no formula, weight or limit"
@@ -28,22 +28,22 @@ _WAITS = {"contention": "for a piece of C that another thread adds into (content
 
 def headline(report: GemmReport) -> str:
     """Say in a sentence which cut is fastest of those that were simulated, and what cutting K gains or costs."""
-    beside, caches = report.beside, report.caches
-    best = beside.fastest(caches)
+    baselines, caches = report.baselines, report.caches
+    best = baselines.fastest(caches)
     text = f"{cut_words(best.cut)}: {best.cycles(caches):,} cycles with {caches} caches"
-    alone = len(beside.simulated) == 1
-    left = counted(beside.left_out, "candidate" if alone else "other candidate")
-    if beside.left_out and alone:
+    alone = len(baselines.simulated) == 1
+    left = counted(baselines.left_out, "candidate" if alone else "other candidate")
+    if baselines.left_out and alone:
         return f"the planner's rule takes {text}; no other cut was simulated; {left} may be faster, ask for --baselines"
     text = f"use {text}"
-    others = [each for each in beside.simulated if (each.cut.p_k > 1) != (best.cut.p_k > 1)]
+    others = [each for each in baselines.simulated if (each.cut.p_k > 1) != (best.cut.p_k > 1)]
     kind = "M/N cut" if best.cut.p_k > 1 else "cut of K"
     if others:
         other = min(others, key=lambda each: each.cycles(caches))
         text += f", {faster(best.cycles(caches), other.cycles(caches))} the fastest {kind}, {other.cut.short}"
     elif report.threads > 1:
         text += f"; no {kind} was simulated"
-    return f"of what was simulated, {text}; {left} may be faster, ask for --baselines" if beside.left_out else text
+    return f"of what was simulated, {text}; {left} may be faster, ask for --baselines" if baselines.left_out else text
 
 
 def cut_words(cut: Cut) -> str:
@@ -88,18 +88,18 @@ def document(report: GemmReport) -> Document:
     sections: list[Piece] = [_verdict(report), product_facts(report), _plan(report), _candidates(report)]
     sections += [_conditions(report)]
     sections += [facts(("idle cuts", f"{idle}: threads would have nothing to do" if idle else "none")), _time(report)]
-    sections += [_accesses(report), _moved(report), _beside(report), _ablation(report), _result(report)]
+    sections += [_accesses(report), _moved(report), _baselines(report), _ablation(report), _result(report)]
     left_out = facts(("not modelled", "; ".join(report.machine.LEFT_OUT)))
     return Document.of(headline(report), *sections, left_out, *map(remark, report.remarks))
 
 
 def _verdict(report: GemmReport) -> Facts:
     """The name of the cut to use, and what the planner's rule would have taken."""
-    beside, caches = report.beside, report.caches
-    best, plan, blis = beside.fastest(caches), beside.plans[caches], beside.blis
-    count = len(beside.simulated)
-    reliefs = [each.name for each in beside.ablations if each.division == best.division]
-    tried = {each.division for each in (*beside.candidates, *beside.pairs) if each is not None}
+    baselines, caches = report.baselines, report.caches
+    best, plan, blis = baselines.fastest(caches), baselines.plans[caches], baselines.blis
+    count = len(baselines.simulated)
+    reliefs = [each.name for each in baselines.ablations if each.division == best.division]
+    tried = {each.division for each in (*baselines.candidates, *baselines.pairs) if each is not None}
     relief = f" with relief {reliefs[0]}" if reliefs and best.division not in tried else ""
     text = f"{_cut_text(best.cut)}{relief}: "
     text += f"the fastest of {count} that were simulated" if count > 1 else "no other cut was simulated"
@@ -141,7 +141,7 @@ def _plan(report: GemmReport) -> Facts:
         if rest:
             next_best = ", ".join(f"{_sub_blocks(each.sub_blocks)} {each.fitness:.4f}" for each in rest)
             pairs.append(("", f"next best sub-blocks: {next_best}" + (f" and {more} more" if more > 0 else "")))
-    if report.division != report.beside.planned.division or report.otherwise:
+    if report.division != report.baselines.planned.division or report.otherwise:
         why = report.otherwise or f"cut {report.division.cut.short}, the fastest that was simulated"
         pairs.append(("", f"what runs, by {why}: {_what_runs(report)}"))
     blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
@@ -202,8 +202,8 @@ def _relief_text(division: Division) -> str:
 def _candidates(report: GemmReport) -> Grid:
     plan, rows = report.plan, []
     # of one alone nobody can say that it is the fastest
-    best = report.beside.fastest(report.caches).cut if len(report.beside.simulated) > 1 else None
-    for rank, (of, ran) in enumerate(zip(plan.ranked, report.beside.candidates, strict=True)):
+    best = report.baselines.fastest(report.caches).cut if len(report.baselines.simulated) > 1 else None
+    for rank, (of, ran) in enumerate(zip(plan.ranked, report.baselines.candidates, strict=True)):
         cycles = None if ran is None else ran.cycles(report.caches)
         verdict = f"rejected: {', '.join(of.why_not)}" if of.why_not else "accepted" if rank > plan.chosen else "chosen"
         verdict += ", fastest" if of.cut == best else ""
@@ -245,7 +245,7 @@ def _time(report: GemmReport) -> Facts:
     text += f"{percent(report.utilization, 1)} of the peak of {cores}, {report.peak:,} multiply-accumulates in a cycle"
     if report.otherwise:
         text += f" ({report.otherwise}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
-    elif report.division != report.beside.planned.division:
+    elif report.division != report.baselines.planned.division:
         text += f" ({report.division.cut.short}; the plan takes {report.planned_cycles:,} cycles)"
     ends = [each for each in figures.finish if each]
     mean, empty = sum(ends) / len(ends), report.threads - len(ends)
@@ -291,11 +291,11 @@ def _states(report: GemmReport) -> tuple[str, str]:
     return report.caches, report.other_caches
 
 
-def _beside(report: GemmReport) -> Section | None:
+def _baselines(report: GemmReport) -> Section | None:
     """The plan against M/N threads and the fastest, with warm and with cold caches; None: nothing was compared."""
-    if report.beside.blis is None:
+    if report.baselines.blis is None:
         return None
-    states, planned = _states(report), report.beside.planned
+    states, planned = _states(report), report.baselines.planned
     columns: list[str | Column] = ["<beside the plan", "<cut"]
     for state in states:
         columns += [f"{state}: cycles", Column("/ plan", digits=3)]
@@ -310,18 +310,18 @@ def _beside(report: GemmReport) -> Section | None:
 
 def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmRow]]:
     """Rows by their names; the best ones of both states, if they are not the same."""
-    beside = report.beside
-    named = [("the plan", beside.planned)]
-    other = beside.plans[report.other_caches]
-    if other.division != beside.planned.division:
+    baselines = report.baselines
+    named = [("the plan", baselines.planned)]
+    other = baselines.plans[report.other_caches]
+    if other.division != baselines.planned.division:
         named.append((other.name, other))
     if report.otherwise:
-        named.append((f"this run{f', relief {report.relief}' if report.relief != 'plan' else ''}", beside.ran))
-    if beside.by_shapes is not None:
-        named.append((beside.by_shapes.name, beside.by_shapes))
-    if beside.blis is not None:
-        named.append((_BLIS, beside.blis))
-    for name, best in ((_BEST, beside.best_pair), ("the fastest simulated", beside.fastest)):
+        named.append((f"this run{f', relief {report.relief}' if report.relief != 'plan' else ''}", baselines.ran))
+    if baselines.by_shapes is not None:
+        named.append((baselines.by_shapes.name, baselines.by_shapes))
+    if baselines.blis is not None:
+        named.append((_BLIS, baselines.blis))
+    for name, best in ((_BEST, baselines.best_pair), ("the fastest simulated", baselines.fastest)):
         rows = {state: row for state in states if (row := best(state)) is not None}
         one = len({row.division for row in rows.values()}) == 1
         named += [(name if one else f"{name}, {state}", row) for state, row in [*rows.items()][: 1 if one else None]]
@@ -329,23 +329,23 @@ def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmR
 
 
 def _sentences(report: GemmReport, caches: str) -> list[str]:
-    beside, plan = report.beside, report.beside.plans[caches]
-    blis, pair, best = beside.blis, beside.best_pair(caches), beside.fastest(caches)
-    name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {plan.cut.short},"
+    baselines, plan = report.baselines, report.baselines.plans[caches]
+    blis, pair, best = baselines.blis, baselines.best_pair(caches), baselines.fastest(caches)
+    name = "the plan" if plan.division == baselines.planned.division else f"the plan for them, {plan.cut.short},"
     said = [] if blis is None else [_against(name, plan, blis, _BLIS, caches)]
     if report.cut is not None:
-        said.append(_against("this run", beside.ran, plan, "the plan", caches))
+        said.append(_against("this run", baselines.ran, plan, "the plan", caches))
         if best.division != plan.division:
-            said.append(_against("this run", beside.ran, best, "the fastest simulated", caches))
+            said.append(_against("this run", baselines.ran, best, "the fastest simulated", caches))
     if pair is not None:
-        count = beside.pairs_known
+        count = baselines.pairs_known
         said.append(_against(name, plan, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
         if blis is not None and plan.cut.p_k > 1 and pair.cycles(caches) < blis.cycles(caches):
             said[-1] += f" (which itself {_faster(pair.cycles(caches), blis.cycles(caches))} that of BLIS's rule)"
     # what speaks against the plan comes first
     said.sort(key=lambda text: "loses" not in text)
-    if not beside.left_out:
-        regret, known = plan.cycles(caches) - best.cycles(caches), f"{len(beside.simulated)} simulated"
+    if not baselines.left_out:
+        regret, known = plan.cycles(caches) - best.cycles(caches), f"{len(baselines.simulated)} simulated"
         longer = f"it takes that much longer than the fastest of {known}, {best.cut.short}"
         share = percent(regret, best.cycles(caches))
         said.append(f"regret {share}: {longer if regret else f'it is the fastest of {known}'}")
@@ -365,7 +365,7 @@ def _against(who: str, plan: GemmRow, row: GemmRow, name: str, caches: str) -> s
 
 def _ablation(report: GemmReport) -> Section | None:
     """The plan's cut under each relief; None: it was not asked for, or there is nothing to compare."""
-    given = report.beside.ablations
+    given = report.baselines.ablations
     if not given:
         return None
     first, second = _states(report)
@@ -375,12 +375,12 @@ def _ablation(report: GemmReport) -> Section | None:
         figures = row.figures[first]
         cycles = [(row.cycles(state), row.cycles(state) / given[0].cycles(state)) for state in (first, second)]
         rows.append((row.name, *cycles[0], figures.waits.get("contention", 0), figures.buffer_bytes, *cycles[1]))
-    same = [row.name for row in given if row.division == report.beside.planned.division]
+    same = [row.name for row in given if row.division == report.baselines.planned.division]
     text = "none: a lock round the whole block while it is computed, so it is no fair baseline"
     if same:
         text += f"; the plan is {same[0]}"
     elif report.cut is None:
-        text += f"; none of these is the plan, which has {_relief_text(report.beside.planned.division)}"
+        text += f"; none of these is the plan, which has {_relief_text(report.baselines.planned.division)}"
     columns: list[str | Column] = [
         f"<relief, {given[0].cut.short}",
         f"{first}: cycles",
@@ -423,9 +423,9 @@ KEYS: Keys = {
 
 
 def _data(report: GemmReport) -> dict[str, Any]:
-    """The product as plain data of schema `lstmsim/gemm/1`."""
+    """The product as plain data of schema `lstmsim/gemm/2`."""
     chip, done = report.chip, report.computed
-    run = {name: _figures_data(report.beside.ran.figures[name], chip.frequency_mhz) for name in CACHES}
+    run = {name: _figures_data(report.baselines.ran.figures[name], chip.frequency_mhz) for name in CACHES}
     result = None if done is None else {"type": done.kind, "seed": report.seed, **plain(done, KEYS)}
     return {
         "schema": _SCHEMA,
@@ -440,8 +440,8 @@ def _data(report: GemmReport) -> dict[str, Any]:
         **picked(report, "relief cut_given=cut", KEYS),
         "plan": _plan_data(report),
         "run": {**plain(report.division, KEYS), "utilization": report.utilization, **run},
-        "beside": _beside_data(report),
-        "ablations": [{"relief": row.name, **_short_data(row, report)} for row in report.beside.ablations],
+        "baselines": _baselines_data(report),
+        "ablations": [{"relief": row.name, **_short_data(row, report)} for row in report.baselines.ablations],
         "result": result,
         **picked(report, "left_out=machine.LEFT_OUT meanings=machine.MEANINGS remarks"),
     }
@@ -458,11 +458,11 @@ def _plan_data(report: GemmReport) -> dict[str, Any]:
             "why_not": list(of.why_not),
             **({"left_out": True} if row is None else _short_data(row, report)),
         }
-        for rank, (of, row) in enumerate(zip(plan.ranked, report.beside.candidates, strict=True))
+        for rank, (of, row) in enumerate(zip(plan.ranked, report.baselines.candidates, strict=True))
     ]
     subs = [{**plain(of.sub_blocks, KEYS), **picked(of, "fitness raw normalised")} for of in plan.sub_ranked]
     return {
-        **plain(report.beside.planned.division, KEYS),
+        **plain(report.baselines.planned.division, KEYS),
         **picked(plan, "rank=chosen blocks buffer_recommended=buffer"),
         "settings": dict(report.settings),
         "settings_given": list(report.task.settings),
@@ -489,32 +489,32 @@ def _short_data(row: GemmRow, report: GemmReport) -> dict[str, Any]:
     data = plain(row.division, KEYS)
     for state in CACHES:
         cycles = row.cycles(state)
-        ratio = {"makespan_cycles": cycles, "ratio_to_plan": cycles / report.beside.planned.cycles(state)}
+        ratio = {"makespan_cycles": cycles, "ratio_to_plan": cycles / report.baselines.planned.cycles(state)}
         data[state] = {**ratio, **picked(row.figures[state], "waits buffer_bytes")}
     return dict(data)
 
 
-def _beside_data(report: GemmReport) -> dict[str, Any]:
-    beside = report.beside
+def _baselines_data(report: GemmReport) -> dict[str, Any]:
+    baselines = report.baselines
     best = {}
     for state in CACHES:
-        plan, pair, fastest = beside.plans[state], beside.best_pair(state), beside.fastest(state)
+        plan, pair, fastest = baselines.plans[state], baselines.best_pair(state), baselines.fastest(state)
         best[state] = {
             "plan": plain(plan.cut, KEYS),
             "plan_makespan_cycles": plan.cycles(state),
             "best_pair": None if pair is None else plain(pair.cut, KEYS),
             "fastest": plain(fastest.division, KEYS),
             "fastest_makespan_cycles": fastest.cycles(state),
-            "regret": beside.regret(state),
+            "regret": baselines.regret(state),
             "loses_to_best_pair": None if pair is None else plan.cycles(state) > pair.cycles(state),
         }
     return {
-        "blis": None if beside.blis is None else _short_data(beside.blis, report),
-        "by_shapes": None if beside.by_shapes is None else _short_data(beside.by_shapes, report),
-        "pairs": [_short_data(row, report) for row in beside.pairs],
-        "pairs_known": beside.pairs_known,
-        "simulated": len(beside.simulated),
-        "not_simulated": beside.left_out,
+        "blis": None if baselines.blis is None else _short_data(baselines.blis, report),
+        "by_shapes": None if baselines.by_shapes is None else _short_data(baselines.by_shapes, report),
+        "pairs": [_short_data(row, report) for row in baselines.pairs],
+        "pairs_known": baselines.pairs_known,
+        "simulated": len(baselines.simulated),
+        "not_simulated": baselines.left_out,
         **best,
     }
 
@@ -528,13 +528,13 @@ def _row_data(row: GemmRow, report: GemmReport) -> dict[str, Any]:
 
 def _records(report: GemmReport) -> Iterator[dict[str, Any]]:
     """A row for each division that was simulated: the run, the candidates, the pairs, the reliefs."""
-    beside = report.beside
-    yield {"what": "run", **_row_data(beside.ran, report)}
-    for rank, (of, row) in enumerate(zip(report.plan.ranked, beside.candidates, strict=True)):
+    baselines = report.baselines
+    yield {"what": "run", **_row_data(baselines.ran, report)}
+    for rank, (of, row) in enumerate(zip(report.plan.ranked, baselines.candidates, strict=True)):
         about = {"what": "candidate", "rank": rank, "fitness": of.fitness, "why_not": "; ".join(of.why_not)}
         if row is not None:
             yield {**about, **_row_data(row, report)}
-    for kind, rows in {"pair": beside.pairs, "relief": beside.ablations}.items():
+    for kind, rows in {"pair": baselines.pairs, "relief": baselines.ablations}.items():
         yield from ({"what": kind, **_row_data(row, report)} for row in rows)
 
 

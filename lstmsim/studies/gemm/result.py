@@ -44,7 +44,7 @@ class GemmRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class Baselines:
     """Divisions of one product that were simulated, each with its own sub-blocks and buffer.
 
     ran: the fastest of all that was simulated, or a cut or relief that was asked for.
@@ -129,7 +129,7 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     task: the product, its threads, the state of the caches, the parameters of the planner that were given.
     relief: how threads that add into the same block keep out of each other's way, of `lstmsim.machines.gemm.RELIEFS`.
     plan: the plan, with all that led to it.
-    beside: what ran, and other divisions of the product.
+    baselines: what ran, and other divisions of the product.
     computed: what the threads computed; None: it was left out.
     seed: of the operands.
     remarks: further sentences.
@@ -142,7 +142,7 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     engine: str
     relief: str
     plan: GemmPlan
-    beside: Beside
+    baselines: Baselines
     computed: Computed | None
     seed: int
     remarks: tuple[str, ...] = ()
@@ -189,12 +189,12 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     @property
     def division(self) -> Division:
         """What ran."""
-        return self.beside.ran.division
+        return self.baselines.ran.division
 
     @property
     def figures(self) -> GemmFigures:
         """What the run came to."""
-        return self.beside.ran.figures[self.caches]
+        return self.baselines.ran.figures[self.caches]
 
     @property
     def other_caches(self) -> str:
@@ -204,7 +204,7 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     @property
     def planned_cycles(self) -> int:
         """The makespan of the plan, also where something else ran."""
-        return self.beside.planned.cycles(self.caches)
+        return self.baselines.planned.cycles(self.caches)
 
     @property
     def peak(self) -> int:

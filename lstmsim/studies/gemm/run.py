@@ -13,7 +13,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_error, same_integers
 from lstmsim.studies.gemm.asked import Asked, asked_for, cut_and_threads, cut_for, shape_asked
 from lstmsim.studies.gemm.request import GemmRequest
-from lstmsim.studies.gemm.result import BY_SHAPES, Beside, Computed, GemmReport, GemmRow
+from lstmsim.studies.gemm.result import BY_SHAPES, Baselines, Computed, GemmReport, GemmRow
 from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.sweep.processes import processors
 
@@ -46,9 +46,9 @@ def run_gemm(request: GemmRequest) -> GemmReport:
     asked = asked_for(request, shape, threads)
     plan = asked.machine.plan(asked.chip, asked.task)
     cut = cut_for(asked, given)
-    beside = _beside_plan(asked, plan, request, cut)
-    done = _computed(asked, beside.ran.division, request.numbers, request.seed)
-    remarks = (*shape.remarks, *beside.remarks)
+    baselines = _baselines_of(asked, plan, request, cut)
+    done = _computed(asked, baselines.ran.division, request.numbers, request.seed)
+    remarks = (*shape.remarks, *baselines.remarks)
     return GemmReport(
         shape.source,
         asked.chip,
@@ -56,7 +56,7 @@ def run_gemm(request: GemmRequest) -> GemmReport:
         asked.engine,
         request.relief,
         plan,
-        beside,
+        baselines,
         done,
         request.seed,
         remarks,
@@ -78,7 +78,7 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
     return plots.plot(report.timeline, report.figures.finish, path, title=title)
 
 
-def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut | None) -> Beside:
+def _baselines_of(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut | None) -> Baselines:
     """Simulate a plan, and what it is compared with."""
     relief, wanted, ablate = request.relief, request.baselines, request.ablate
     bench = _Bench(asked, request.progress, 0 if not ablate else len(RELIEFS) - 1)
@@ -98,7 +98,7 @@ def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut 
     reliefs = {each: bench.divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
     bench.run(list(reliefs.values()))
     kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
-    return Beside(
+    return Baselines(
         ran=bench.row("this run", ran or bench.fastest(own, planned)),
         planned=bench.row("the plan", planned),
         plans={name: bench.row(f"the plan for {name} caches", each) for name, each in plans.items()},

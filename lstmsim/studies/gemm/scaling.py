@@ -45,7 +45,7 @@ class GemmScaling(Table, forms="lstmsim.studies.gemm.scaling"):
 
     def fastest(self, report: GemmReport, caches: str) -> GemmRow:
         """The fastest cut for such caches that was simulated."""
-        return report.beside.fastest(caches)
+        return report.baselines.fastest(caches)
 
     def speed_up(self, report: GemmReport, caches: str) -> float:
         """How many times as fast as one thread."""
@@ -90,7 +90,7 @@ def _headline(scaling: GemmScaling) -> str:
     used = {each.threads: scaling.fastest(each, caches) for each in scaling.reports}
     threads = min(used, key=lambda each: (used[each].cycles(caches), each))
     cycles, one = used[threads].cycles(caches), scaling.fastest(scaling.one, caches).cycles(caches)
-    few = "of what was simulated, " if any(each.beside.left_out for each in scaling.reports) else ""
+    few = "of what was simulated, " if any(each.baselines.left_out for each in scaling.reports) else ""
     text = f"{few}of {listed(sorted(used), 'and')} threads use {threads}, {cut_words(used[threads].cut)}: "
     text += f"{cycles:,} cycles with {caches} caches"
     return text if threads == 1 else f"{text}, {faster(cycles, one)} one thread"
@@ -101,9 +101,9 @@ def _document(scaling: GemmScaling) -> Document:
     columns: list[str | Column] = ["threads", "<use", "cycles", Column("speed-up", digits=2), "of peak"]
     columns += ["<best M/N", "cycles", "<plan", "cycles", "regret"]
     cycles = f"{scaling.fastest(one, caches).cycles(caches):,} cycles"
-    some = [str(each.threads) for each in scaling.reports if each.beside.left_out]
+    some = [str(each.threads) for each in scaling.reports if each.baselines.left_out]
     left = f"; some were not on {', '.join(some)} threads, and may be faster (--baselines)" if some else ""
-    regret = any(each.beside.regret(caches) is not None for each in scaling.reports)
+    regret = any(each.baselines.regret(caches) is not None for each in scaling.reports)
     about = facts(
         ("use", f"the fastest cut of those that were simulated{left}"),
         ("speed-up", f"over one thread, which takes {cycles}; of peak: of the cores of the threads"),
@@ -117,11 +117,11 @@ def _document(scaling: GemmScaling) -> Document:
 
 
 def _row(scaling: GemmScaling, report: GemmReport) -> list[Cell]:
-    caches, beside = scaling.caches, report.beside
-    best, regret = scaling.fastest(report, caches), beside.regret(caches)
+    caches, baselines = scaling.caches, report.baselines
+    best, regret = scaling.fastest(report, caches), baselines.regret(caches)
     cells: list[Cell] = [str(report.threads), best.cut.short, best.cycles(caches)]
     cells += [scaling.speed_up(report, caches), percent(scaling.utilization(report, caches), 1)]
-    for row in (beside.best_pair(caches), beside.plans[caches]):
+    for row in (baselines.best_pair(caches), baselines.plans[caches]):
         cells += [None, None] if row is None else [row.cut.short, row.cycles(caches)]
     return [*cells, None if regret is None else f"{100 * regret:.1f} %"]
 
@@ -149,9 +149,9 @@ def _data(scaling: GemmScaling) -> dict[str, Any]:
 
 def _states(scaling: GemmScaling, report: GemmReport) -> dict[str, Any]:
     """What is known of a number of threads, for each state of the caches."""
-    beside, states = report.beside, {}
+    baselines, states = report.baselines, {}
     for state in CACHES:
-        best, pair, plan = scaling.fastest(report, state), beside.best_pair(state), beside.plans[state]
+        best, pair, plan = scaling.fastest(report, state), baselines.best_pair(state), baselines.plans[state]
         others = [
             None if row is None else {**plain(row.cut, KEYS), "makespan_cycles": row.cycles(state)}
             for row in (pair, plan)
@@ -163,7 +163,7 @@ def _states(scaling: GemmScaling, report: GemmReport) -> dict[str, Any]:
             "utilization": scaling.utilization(report, state),
             "best_pair": others[0],
             "plan": others[1],
-            "regret": beside.regret(state),
+            "regret": baselines.regret(state),
         }
     return states
 

@@ -14,8 +14,8 @@ from lstmsim.analysis.timeline import named_groups
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
-from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
+from lstmsim.report.styles import Style
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect

@@ -44,7 +44,7 @@ class Measured:
     verdict: str
     offered: float | None
     requests: int
-    turned_away: int
+    rejected: int
     misses: int
     throughput_per_second: float
     goodput_per_second: float
@@ -59,7 +59,7 @@ class Measured:
     @property
     def in_time(self) -> float | None:
         """The share of the requests that came and were served in time; None if none came."""
-        came = self.requests + self.turned_away
+        came = self.requests + self.rejected
         return (self.requests - self.misses) / came if came else None
 
     def plain(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Measured:
 
 
 #: Keys of a kept run, and the fields that they have their values from.
-_COUNTS = "requests turned_away misses throughput_per_second goodput_per_second"
+_COUNTS = "requests rejected misses throughput_per_second goodput_per_second"
 _FIGURES = f"verdict offered_load=offered {_COUNTS}"
 
 
@@ -166,7 +166,7 @@ def document(curves: LoadLatency) -> Document:
 
 def _points(curves: LoadLatency) -> Grid:
     several = len(curves.machines) > 1
-    rejects = any(point.measured.turned_away for point in curves.points)
+    rejects = any(point.measured.rejected for point in curves.points)
     columns = [
         *[Column("machine", left=True)] * several,
         Column("load", form=lambda load: f"{load:.3g}"),
@@ -182,7 +182,7 @@ def _points(curves: LoadLatency) -> Grid:
         run = point.measured
         latencies = (None if each is None else _latency(each) for each in (run.mean, run.percentiles.get(_SHOWN)))
         in_time = (run.goodput_per_second, _share(run.misses, run.requests)) if run.stable else (None, None)
-        rejected = [_share(run.turned_away, run.requests + run.turned_away)] * rejects
+        rejected = [_share(run.rejected, run.requests + run.rejected)] * rejects
         label = [point.machine.label] * several
         row = (*label, point.load, point.rate_per_second, *latencies, *in_time * curves.deadlines, *rejected)
         rows.append((*row, run.verdict))
@@ -206,7 +206,7 @@ def _remarks(curves: LoadLatency) -> Iterator[str]:
     """Sentences that the reader needs to understand the table."""
     runs = [point.measured for point in curves.points]
     verdicts = {run.verdict for run in runs}
-    if any(run.turned_away for run in runs):
+    if any(run.rejected for run in runs):
         yield "rejected: as they came, or they left before they were served"
     if any(run.mean is not None for run in runs):
         yield "+-: half width of the 95 % interval; --csv and --json have more percentiles"
@@ -244,11 +244,11 @@ def _records(curves: LoadLatency) -> Iterator[dict[str, Any]]:
 
 
 def _data(curves: LoadLatency) -> dict[str, Any]:
-    """Plain data of schema `lstmsim/load-latency/1`; `latency_ms` holds mean and percentiles by name."""
+    """Plain data of schema `lstmsim/load-latency/2`; `latency_ms` holds mean and percentiles by name."""
     names = "scenario capacity_per_second bound_per_second limits_per_second deadlines machines"
     where = "machine=machine.label load requests_per_second=rate_per_second"
     points = [picked(point, where) | point.measured.plain() for point in curves.points]
-    return {"schema": "lstmsim/load-latency/1", **picked(curves, names), "points": points}
+    return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}
 
 
 FORMS = Forms(_data, document, _records)

@@ -300,7 +300,7 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
             text = "what preemption costs is not known where jobs of several ranks share some of their cores, not all"
             return Preemption(None, missing=text)
         threads = sum(contexts[core] for core in cores)
-        found_here = _told(chip, inside, threads)
+        found_here = _reported(chip, inside, threads)
         found.append(replace(found_here, cores=tuple(sorted(cores)), shared=threads > len(cores)))
     return max(found, key=lambda each: each.most, default=None)
 
@@ -334,7 +334,7 @@ def _comparable(cores: frozenset[int], kinds: Sequence[Ranked]) -> bool:
     return own[low] == {cores} and (len(above) == 1 or all(sets == {cores} for sets in above))
 
 
-def _told(chip: Chip, kinds: Sequence[Ranked], threads: int) -> Preemption:
+def _reported(chip: Chip, kinds: Sequence[Ranked], threads: int) -> Preemption:
     """Measure with more and more requests until the load is certainly below 1, or is not."""
     requests = _FIRST
     while True:

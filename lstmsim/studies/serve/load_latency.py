@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
 
 #: To be raised when a point is measured in another way than before.
-_FORMAT = "lstmsim load-latency point 2"
+_FORMAT = "lstmsim load-latency point 3"
 #: The percentile whose interval may be waited for is the last one.
 _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 

@@ -201,7 +201,7 @@ class Collector:
             models=self._accounts.models(),
             window=self._window,
             remarks=self._sharing.remarks(self._accounts.names),
-            turned_away=self._away,
+            rejected=self._away,
             load=coming.load,
             verdict=verdict,
             rates=self._rates(None if relaxation is None else latency, taken),
@@ -224,7 +224,7 @@ def served(
 ) -> Serving:
     """Give rates, latencies, queues, misses, offered load and verdict of a run; slowdowns simulate jobs alone, too."""
     entries, alones = entries_of(scenario.jobs), Alones(scenario.chip)
-    both: list[JobReport | Rejected] = [*report.jobs, *report.turned_away]
+    both: list[JobReport | Rejected] = [*report.jobs, *report.rejected]
     came = sorted(both, key=lambda job: (job.arrival, job.number))
     collector = Collector(
         report.frequency_mhz,

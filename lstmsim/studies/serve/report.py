@@ -20,7 +20,7 @@ from lstmsim.traffic.rates import Rates
 if TYPE_CHECKING:
     from lstmsim.studies.serve.run import Served
 
-SCHEMA = "lstmsim/serving/1"
+SCHEMA = "lstmsim/serving/2"
 #: So many tenants are shown; of more, those with the largest slowdown.
 SHOWN = 12
 _NAME = 22
@@ -36,7 +36,7 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
     serving = _serving(result)
     count, servers = serving.requests, serving.servers
     threads = f"{servers} thread{'s' * (servers != 1)}"
-    rejected = f"; {serving.turned_away:,} more rejected" if serving.turned_away else ""
+    rejected = f"; {serving.rejected:,} more rejected" if serving.rejected else ""
     headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{rejected}"
     sections = [Section.of(Text("\n".join(_figures(serving)), hang=2))]
     if tenants and len(serving.tenants) > 1:
@@ -200,7 +200,7 @@ def _missing(serving: Serving) -> str:
     if serving.verdict != "too few" or relaxation is None or relaxation == inf:
         return excess
     # only those that are served count
-    came = serving.requests + serving.turned_away
+    came = serving.requests + serving.rejected
     needed = MEAN_UNITS * relaxation * came / serving.requests / 0.9
     if came >= needed:
         return f"{excess}; its latencies vary more than the load explains"
@@ -219,7 +219,7 @@ def _tenants(serving: Serving) -> Section:
         more = f"{len(tenants) - SHOWN:,} more are in the JSON"
         title = f"TENANTS (the {SHOWN} of {len(tenants):,} with the largest slowdown; {more})"
         # of equal slowdowns, those with more rejected requests
-        tenants = sorted(tenants, key=lambda each: (-(each.slowdown or 0.0), -each.turned_away))[:SHOWN]
+        tenants = sorted(tenants, key=lambda each: (-(each.slowdown or 0.0), -each.rejected))[:SHOWN]
     verdicts = dict.fromkeys(each.verdict for each in serving.tenants.values())
     note = None
     if len(verdicts) > 1:
@@ -249,7 +249,7 @@ def tenants_grid(serving: Serving, tenants: Sequence[Tenant], limit: int | None 
     rows = []
     for each in tenants:
         most = None if each.latency is None else four_digits(serving.ms(each.latency.max))
-        counts = each.requests, each.turned_away, each.misses, each.slowdown
+        counts = each.requests, each.rejected, each.misses, each.slowdown
         rows.append((each.name, *[each.model] * whole, *counts, *_rates(each), *_times(each, serving), *[most] * whole))
     return Grid(tuple(columns), tuple(rows), limit=limit, more="tenants, in the JSON of the run", repeated=1)
 
@@ -296,7 +296,7 @@ def _whole_run(served: Served) -> str:
     ms = served.serving.ms(served.makespan_cycles)
     useful = f"utilization {100 * served.utilization:.1f} %, {served.tops:.4g} TOPS"
     line = f"makespan {served.makespan_cycles:,} cycles = {four_digits(ms)} ms, {useful}"
-    came = served.serving.requests + served.serving.turned_away
+    came = served.serving.requests + served.serving.rejected
     if served.ended == "full":
         at = served.full_at or 0
         word = "unstable" if served.serving.verdict == "unstable" else "cannot go on"
@@ -317,7 +317,7 @@ def _whole_run(served: Served) -> str:
 
 
 _TENANT = (
-    "tenant=name model clients requests turned_away in_time misses with_deadline attainment throughput_per_second "
+    "tenant=name model clients requests rejected in_time misses with_deadline attainment throughput_per_second "
     "goodput_per_second latency_cycles=latency wait_cycles=wait slowdown progress verdict"
 )
 _LOAD = (
@@ -336,14 +336,14 @@ _KEYS: Keys = {
 
 
 def _data(result: Serving | Served) -> dict[str, Any]:
-    """Plain data of schema `lstmsim/serving/1`; times in cycles, rates per second."""
+    """Plain data of schema `lstmsim/serving/2`; times in cycles, rates per second."""
     serving = _serving(result)
     window = {} if serving.window is None else {"requests": serving.requests_inside}
-    models = {name: picked(each, "requests in_time turned_away slowdown") for name, each in serving.models.items()}
+    models = {name: picked(each, "requests in_time rejected slowdown") for name, each in serving.models.items()}
     load = {} if serving.load is None else picked(serving.load, _LOAD)
     if serving.load is not None and serving.load.preemption is not None:
         load["preemption"]["adds"] = serving.load.added
-    counts = "frequency_mhz requests servers misses turned_away throughput_per_second goodput_per_second"
+    counts = "frequency_mhz requests servers misses rejected throughput_per_second goodput_per_second"
     data = {
         "schema": SCHEMA,
         **picked(serving, counts),

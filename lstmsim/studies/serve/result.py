@@ -89,7 +89,7 @@ class Tenant:
 
     requests, in_time: numbers of requests that were served, and served in time.
     sojourn, service: their cycles in the system, and with threads.
-    turned_away: number of requests that were rejected.
+    rejected: number of requests that were rejected.
     model: the name of the tenant's model.
     clients: number of clients in its closed loop; 0: its requests come by themselves.
     with_deadline: requests that have a deadline, rejected ones included.
@@ -110,7 +110,7 @@ class Tenant:
     in_time: int
     sojourn: int
     service: int
-    turned_away: int = 0
+    rejected: int = 0
     model: str = ""
     clients: int = 0
     with_deadline: int = 0
@@ -152,7 +152,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     most_waiting, most_inside: the most requests in the queue, and in the system, at one time.
     windows: the run over time.
     tenants: by name, in the order of the scenario's entries.
-    turned_away: number of requests that never start; they are in the system until they leave.
+    rejected: number of requests that never start; they are in the system until they leave.
     load: the offered load; None where requests do not come by themselves (clients ask, or all come at once), or where
         it is unknown how they come.
     verdict: a key of `lstmsim.traffic.load.VERDICTS`.
@@ -181,7 +181,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     most_inside: int
     windows: tuple[Window, ...]
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
-    turned_away: int = 0
+    rejected: int = 0
     load: Load | None = None
     verdict: str = "too few"
     models: Mapping[str, Tenant] = field(default_factory=dict)
@@ -252,7 +252,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     @property
     def fairness_goodput(self) -> float:
         """Jain's index over the tenants' requests in time, each as a share of what the tenant asked for."""
-        asked = [(each.in_time, each.requests + each.turned_away) for each in self.tenants.values()]
+        asked = [(each.in_time, each.requests + each.rejected) for each in self.tenants.values()]
         return jain([in_time / all_of_them for in_time, all_of_them in asked if all_of_them])
 
     @property
@@ -263,7 +263,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     @property
     def fairness_throughput(self) -> float:
         """Jain's index over the requests that each tenant got done in time, whatever it asked for."""
-        return jain([each.in_time for each in self.tenants.values() if each.requests + each.turned_away])
+        return jain([each.in_time for each in self.tenants.values() if each.requests + each.rejected])
 
     def ms(self, cycles: float) -> float:
         """Give a number of cycles in milliseconds of this run's clock."""

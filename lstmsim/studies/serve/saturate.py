@@ -213,8 +213,8 @@ class _Runs:
         wanted = tuple(sorted({99.0, self.percentile, *far_above(self.percentile)}))
         served = serve_on_horizon(self.scenario, size, overrides, wanted)
         serving = served.serving
-        came = serving.requests + serving.turned_away
-        away = serving.turned_away / came
+        came = serving.requests + serving.rejected
+        away = serving.rejected / came
         if served.full_at is not None:
             # one giant burst may be the cause: where a run is cut off says nothing of what comes behind
             text = f"more than {served.window:,} requests were in the machine at once, where the run ended"
@@ -222,9 +222,9 @@ class _Runs:
         if serving.verdict == "unstable" and last:
             return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
         widths = 1.0 if last else _EARLY
-        every = self._judged(serving, serving.latency, None, serving.requests, serving.turned_away, widths)
+        every = self._judged(serving, serving.latency, None, serving.requests, serving.rejected, widths)
         tenants = {
-            name: self._judged(serving, each.latency, name, each.requests, each.turned_away, widths)
+            name: self._judged(serving, each.latency, name, each.requests, each.rejected, widths)
             for name, each in serving.tenants.items()
             if name in self.bounds_ms and each.latency is not None
         }
@@ -235,7 +235,7 @@ class _Runs:
             rate=rate,
             p99_ms=serving.ms(serving.latency.p99.value),
             kept=VERDICTS[verdict],
-            turned_away=away,
+            rejected=away,
             verdict=verdict,
             requests=came,
             load=load,
@@ -259,7 +259,7 @@ class _Runs:
             interval.value if bound is None else bound,
             self.percentile,
             served=served,
-            turned_away=away,
+            rejected=away,
             may_leave=bool(self.leaving) if name is None else name in self.leaving,
             alike=alike,
             widths=widths,

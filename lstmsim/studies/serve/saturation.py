@@ -37,7 +37,7 @@ class Judged:
 
     percentile_ms: None where there is no such number (unstable, or no request was served).
     verdict: a key of `VERDICTS`.
-    turned_away: the share of the requests that came and were rejected.
+    rejected: the share of the requests that came and were rejected.
     beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
     """
 
@@ -46,7 +46,7 @@ class Judged:
     half_width_ms: float | None
     verdict: str
     requests: int = 0
-    turned_away: float = 0.0
+    rejected: float = 0.0
     beyond: float = 0.0
 
 
@@ -57,7 +57,7 @@ class Tried:
     rate: requests per second.
     p99_ms: the 99th percentile; None where the run is unstable and there is no such number.
     kept: whether every bound is kept; None where that is not known.
-    turned_away: the share of requests that were rejected.
+    rejected: the share of requests that were rejected.
     verdict: a key of `VERDICTS`.
     requests: number of requests simulated.
     load: the offered load, work that comes / work that the machine can do.
@@ -71,7 +71,7 @@ class Tried:
     rate: float
     p99_ms: float | None
     kept: bool | None
-    turned_away: float = 0.0
+    rejected: float = 0.0
     verdict: str = ""
     requests: int = 0
     load: float | None = None
@@ -263,9 +263,9 @@ def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
     return "above" if interval.value - widths * interval.half_width > bound else "cannot tell"
 
 
-def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, widths: float = 1.0) -> str:
+def of_share(rejected: int, came: int, most: float, *, alike: float = 1.0, widths: float = 1.0) -> str:
     """Say whether the share of requests that are rejected is at most `most`, by the interval of `wilson`."""
-    least, highest = wilson(turned_away / came if came else 0.0, came / max(1.0, alike), widths=widths)
+    least, highest = wilson(rejected / came if came else 0.0, came / max(1.0, alike), widths=widths)
     if highest <= most:
         return "below"
     return "above" if least > most else "cannot tell"
@@ -283,7 +283,7 @@ def judged(
     percentile: float,
     *,
     served: int,
-    turned_away: int,
+    rejected: int,
     may_leave: bool,
     alike: float = 1.0,
     widths: float = 1.0,
@@ -291,14 +291,14 @@ def judged(
     units: float = 0.0,
 ) -> Judged:
     """Judge a percentile of latencies against its bound; a share above 1 - percentile rejected breaks the bound too."""
-    came, most = served + turned_away, 1 - percentile / 100
+    came, most = served + rejected, 1 - percentile / 100
     verdicts = [of_interval(interval, bound_ms, widths) if served else "too few"]
     beyond = max((1 - each / 100 for each, value in (others or {}).items() if value > bound_ms), default=0.0)
     if of_beyond(beyond, most, units):
         verdicts = ["above"]
     if may_leave:
-        verdicts.append(of_share(turned_away, came, most, alike=alike, widths=widths))
-    share = turned_away / came if came else 0.0
+        verdicts.append(of_share(rejected, came, most, alike=alike, widths=widths))
+    share = rejected / came if came else 0.0
     value = interval.value if served else None
     return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond)
 
@@ -311,7 +311,7 @@ def document(saturation: Saturation) -> Document:
 
 def _rates(saturation: Saturation) -> Section:
     name, names = f"p{saturation.percentile:g}", sorted(saturation.bounds_ms)
-    rejects = any(run.turned_away for run in saturation.runs)
+    rejects = any(run.rejected for run in saturation.runs)
     columns = [
         Column("requests/s", digits=1, form=lambda rate: f"{rate:,.1f}"),
         Column("load", digits=3),
@@ -324,7 +324,7 @@ def _rates(saturation: Saturation) -> Section:
 
     def row(run: Tried) -> tuple[str | int | float | None, ...]:
         tenants = [_judged(run.tenants.get(tenant)) for tenant in names]
-        share = [f"{100 * run.turned_away:.2f} %"] * rejects
+        share = [f"{100 * run.rejected:.2f} %"] * rejects
         value = _value(run.percentile_ms, run.half_width_ms)
         return (run.rate, run.load, run.requests or None, value, *tenants, *share, run.verdict)
 
@@ -425,8 +425,8 @@ def _have(number: int) -> str:
 
 
 def _data(saturation: Saturation) -> dict[str, Any]:
-    """Plain data of schema `lstmsim/saturation/1`; rates per second, latencies in ms."""
-    return {"schema": "lstmsim/saturation/1", **plain(saturation)}
+    """Plain data of schema `lstmsim/saturation/2`; rates per second, latencies in ms."""
+    return {"schema": "lstmsim/saturation/2", **plain(saturation)}
 
 
 FORMS = Forms(_data, document, lambda saturation: plain(saturation.runs))

@@ -66,7 +66,7 @@ class Known(NamedTuple):
 
 #: Sums over the requests of a tenant, as fields of `Tenant`.
 _COUNTS = (
-    *("requests", "in_time", "sojourn", "service", "turned_away"),
+    *("requests", "in_time", "sojourn", "service", "rejected"),
     *("with_deadline", "attained", "counted", "counted_in_time"),
 )
 
@@ -229,14 +229,14 @@ class Accounts:
     def _came(self, apart: Mapping[str, Traffic], traffic: Traffic) -> int:
         """How many requests came of all tenants of one part of the machine."""
         counts = (each.counts for each in self._accounts if apart.get(each.entry.name) is traffic)
-        return sum(each["requests"] + each["turned_away"] for each in counts)
+        return sum(each["requests"] + each["rejected"] for each in counts)
 
     def models(self) -> dict[str, Tenant]:
         """Give the counts of all tenants with the same model together, by the model's name, in the order of names."""
         self._count()
         by_model: dict[str, list[_Account]] = {}
         for each in self._accounts:
-            if each.counts["requests"] or each.counts["turned_away"]:
+            if each.counts["requests"] or each.counts["rejected"]:
                 by_model.setdefault(each.entry.model, []).append(each)
         return {
             name: Tenant(name=name, model=name, **_figures(group), slowdown=_turnaround(group))

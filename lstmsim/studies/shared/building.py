@@ -265,8 +265,8 @@ class _Told:
             self._tell(error)
 
     def _tell(self, error: InputError) -> NoReturn:
-        told = []
+        reported = []
         for each in error.mistakes:
             place = each.location.removeprefix(self.inside).removeprefix(".") if self.inside else each.location
-            told.append(Mistake(f"{self.name}{self.joint}{place}" if place else self.name, each.sentence))
-        raise InputError(told) from None
+            reported.append(Mistake(f"{self.name}{self.joint}{place}" if place else self.name, each.sentence))
+        raise InputError(reported) from None

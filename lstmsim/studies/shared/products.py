@@ -82,11 +82,13 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
         return load_scenario(scenario, [f"chip.{each}" for each in overrides]).chip
     except InputError as error:
         # a user of this function has written neither `--set` nor `chip.`
-        told = [Mistake(each.location.replace(f"{LABEL}chip.", "chip ", 1), each.sentence) for each in error.mistakes]
+        reported = [
+            Mistake(each.location.replace(f"{LABEL}chip.", "chip ", 1), each.sentence) for each in error.mistakes
+        ]
         counted = [f"chip {name}" for name in target_of(load_chip(chip).kind).counts]
         hint = "follows from the entries of 'cores' and is no key: change these, like cores.0.count=4"
         raise InputError(
-            [Mistake(each.location, hint) if each.location.partition("=")[0] in counted else each for each in told]
+            [Mistake(each.location, hint) if each.location.partition("=")[0] in counted else each for each in reported]
         ) from error
 
 

@@ -170,7 +170,7 @@ def wrong_value(name: str, value: Any, hint: Any) -> list[Mistake]:
     """Say what is wrong with an argument, or with the entries of a list, by its type and the key in it.
 
     >>> wrong_value("chips", ["a", 5], Sequence[str])
-    [Mistake(place='chips.1', sentence='must be text, got 5')]
+    [Mistake(location='chips.1', sentence='must be text, got 5')]
     """
     return _wrong(name, value, *unwrapped(hint))
 

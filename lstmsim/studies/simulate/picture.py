@@ -28,8 +28,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
-from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
+from lstmsim.report.styles import Style
 
 
 @dataclass(frozen=True, eq=False)

@@ -221,7 +221,7 @@ def outputs(
 
     The trace of the run is executed, and every value compared with the golden model. The numbers are float64 where the
     scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were rejected have no
-    tensor (`Outputs.turned_away`).
+    tensor (`Outputs.rejected`).
 
     result: the run, or a scenario to simulate.
     random_weights, progress: as in `check_numerics`; so are the errors.

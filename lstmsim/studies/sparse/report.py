@@ -14,7 +14,7 @@ from lstmsim.report.results import Forms, Keys, picked
 from lstmsim.studies.sparse.asked import LEFT, SIDES
 from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried, regret
 
-_SCHEMA = "lstmsim/sparse/1"
+_SCHEMA = "lstmsim/sparse/2"
 #: Kernels that people are shown; the others are counted.
 _MOST_KERNELS = 12
 _BYTES_OF_SECTOR = 32
@@ -26,7 +26,7 @@ def headline(report: SparseReport) -> str:
     """Say in a sentence whether dense or sparse is faster here, or what a run came to that stands alone."""
     run = SparseRow(f"{report.method}, this run", report.figures, method=report.method)
     # a row in brackets is no way to do the product
-    rows = [run, *(each for each in report.beside if each.figures is not None and not each.name.startswith("("))]
+    rows = [run, *(each for each in report.baselines if each.figures is not None and not each.name.startswith("("))]
     dense, sparse = ([each for each in rows if (each.method == _DENSE) == kind] for kind in (True, False))
     search = report.search
     searched = (
@@ -80,8 +80,8 @@ def document(report: SparseReport) -> Document:
     sections: list[Piece] = [None if report.search is None else _searched(report.search), _what(report), _time(report)]
     sections.append(accounts("cycles of all schedulers", figures.accounts, figures.account_cycles))
     sections += [_traffic(report) or "nothing is loaded", _work(report)]
-    if report.beside:
-        sections.append(Section.of(*_rows("the same product by", report.beside, base)))
+    if report.baselines:
+        sections.append(Section.of(*_rows("the same product by", report.baselines, base)))
     if report.ablations:
         base = next((each.figures for each in report.ablations if each.figures is not None), base)
         rows = _rows("with a mechanism off", report.ablations, base)
@@ -260,7 +260,7 @@ _FIGURES = "options by_rule kernels busy_cycles=busy imbalance accounts account_
 
 
 def _data(report: SparseReport) -> dict[str, Any]:
-    """The product as plain data of schema `lstmsim/sparse/1`."""
+    """The product as plain data of schema `lstmsim/sparse/2`."""
     waste = dict(zip(("lockstep_waste_of_4", "lockstep_waste_of_4_sorted"), report.waste, strict=True))
     return {
         "schema": _SCHEMA,
@@ -274,7 +274,7 @@ def _data(report: SparseReport) -> dict[str, Any]:
         "ms": cycles_to_ms(report.figures.makespan, report.chip.frequency_mhz),
         **picked(report.figures, _FIGURES, _KEYS),
         "largest_error": report.error,
-        "beside": [_row_data(each, report) for each in report.beside],
+        "baselines": [_row_data(each, report) for each in report.baselines],
         "ablations": [_row_data(each, report) for each in report.ablations],
         **picked(report, "left_out remarks search", _KEYS),
     }
@@ -292,7 +292,7 @@ def _row_data(row: SparseRow, report: SparseReport) -> dict[str, Any]:
 
 def _records(report: SparseReport) -> Iterator[dict[str, Any]]:
     """A row for the product, and one for each other way to do it."""
-    for each in (SparseRow(report.method, report.figures), *report.beside, *report.ablations):
+    for each in (SparseRow(report.method, report.figures), *report.baselines, *report.ablations):
         yield _row_data(each, report)
 
 

@@ -118,7 +118,7 @@ class SparseReport(Table, forms="lstmsim.studies.sparse.report"):
     figures: what the run came to.
     result: what the lanes computed; None for a method that computes nothing of its own.
     error: largest difference from the product in 64-bit floating point, relative to the sum of the products' sizes.
-    beside: other ways to do the same.
+    baselines: other ways to do the same.
     ablations: the same with each mechanism off in turn.
     left_out: sentences on what is not modelled.
     meanings: what each name among the counts means.
@@ -139,7 +139,7 @@ class SparseReport(Table, forms="lstmsim.studies.sparse.report"):
     figures: SparseFigures
     result: Values | None
     error: float | None
-    beside: tuple[SparseRow, ...]
+    baselines: tuple[SparseRow, ...]
     ablations: tuple[SparseRow, ...]
     left_out: tuple[str, ...]
     meanings: Mapping[str, str]

@@ -99,7 +99,7 @@ def _report(
         figures=ran.figures,
         result=ran.work.result,
         error=_error_of(task, ran.figures, ran.work.result),
-        beside=_rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
+        baselines=_rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
         ablations=_rows_of(asked, kernels.ablations(chip, task) if ablate else ()),
         left_out=tuple(kernels.LEFT_OUT),
         meanings=kernels.MEANINGS,

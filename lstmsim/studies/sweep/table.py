@@ -206,7 +206,7 @@ class Judgement:
     front, knees: numbers of points.
     done: how many points were simulated.
     lacking: for each objective, how many of these have no number there; they are on no front.
-    turned_away: how many of these rejected jobs (their latencies are those of the jobs that were served).
+    rejected: how many of these rejected jobs (their latencies are those of the jobs that were served).
     """
 
     objectives: tuple[Objective, ...]
@@ -214,16 +214,14 @@ class Judgement:
     knees: frozenset[int]
     done: int
     lacking: Mapping[str, int]
-    turned_away: int
+    rejected: int
 
     def lines(self) -> list[str]:
         """Write the front in a line, then a line for all that should be known about it."""
         text = f"Pareto front ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
         notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
-        if self.turned_away and "turned_away" not in {each.column for each in self.objectives}:
-            notes.append(
-                f"{_points(self.turned_away)} rejected jobs, which have no latency; turned_away is no objective"
-            )
+        if self.rejected and "turned_away" not in {each.column for each in self.objectives}:
+            notes.append(f"{_points(self.rejected)} rejected jobs, which have no latency; turned_away is no objective")
         return [text, *notes]
 
 

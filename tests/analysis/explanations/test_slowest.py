@@ -193,11 +193,11 @@ def test_a_run_that_ends_soon_after_its_last_request_says_so_once() -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_requests_turned_away_are_left_out_and_counted() -> None:
+def test_requests_rejected_are_left_out_and_counted() -> None:
     jobs = [job(f"job{number}", 100 * number, queue_limit=1) for number in range(12)]
     explanation = explained(chip(CORE), *jobs)
     assert explanation.slowest is not None
-    assert (explanation.slowest.requests, explanation.slowest.turned_away) == (2 + 0, 10)
+    assert (explanation.slowest.requests, explanation.slowest.rejected) == (2 + 0, 10)
     sentences = slowest_answer(explanation.slowest, explanation.what_if)
     assert "serve other requests than this run, and are not compared." in sentences[-3]
     assert sentences[-1] == "10 more requests were rejected, and are not counted here."

@@ -85,7 +85,7 @@ def test_the_glossary_has_only_words_that_occur() -> None:
 def test_json_has_every_figure(name: str) -> None:
     _, explanation = simulated(name)
     data = json.loads(json.dumps(explain_json(explanation), allow_nan=False))
-    assert data["schema"] == "lstmsim/explanation/1"
+    assert data["schema"] == "lstmsim/explanation/2"
     for key in ("shares", "causes"):
         rows = list(data[key].values()) if isinstance(data[key], dict) else data[key]
         assert sum(row["cycles"] for row in rows) == data["makespan_cycles"]

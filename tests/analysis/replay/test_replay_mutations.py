@@ -316,7 +316,7 @@ def test_every_member_has_banks_of_its_own_and_no_more() -> None:
     assert_found((poorer, *case[1:]), case[2], "no free accumulator bank")
 
 
-def test_who_was_turned_away_does_nothing() -> None:
+def test_who_was_rejected_does_nothing() -> None:
     case = a_pause()
     trace = case[2]
     tasks = trace.tasks.copy()

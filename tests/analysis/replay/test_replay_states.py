@@ -67,7 +67,7 @@ def test_a_schedule_that_begins_too_early_is_found() -> None:
         execute(early, program, engines.run(program, "fast"), data_of(early), fixed=True)
 
 
-def test_who_follows_a_job_that_was_turned_away_has_no_states() -> None:
+def test_who_follows_a_job_that_was_rejected_has_no_states() -> None:
     alone = pair()
     first = replace(alone.jobs[0], queue_limit=0, arrival=1)
     filler = tuple(Job(f"f{number}", MODEL, 9) for number in range(3))

@@ -120,16 +120,16 @@ def test_a_mistake_is_told_where_it_stands(old: str, new: str, sentence: str | N
     if sentence is None:
         read(tmp_path, text)
     else:
-        told = refusals(tmp_path, text)
-        assert any(sentence in each for each in told), told
+        reported = refusals(tmp_path, text)
+        assert any(sentence in each for each in reported), reported
         # what only follows from it is not told
-        assert len([each for each in told if "nods" not in each]) == 1, told
+        assert len([each for each in reported if "nods" not in each]) == 1, reported
 
 
 def test_mistakes_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
     text = GOOD.replace("axes: [1]", "axis: [1]").replace("op: power", "op: powwer").replace("[6, 4]", "[5, 4]")
-    told = refusals(tmp_path, text)
-    assert [each.split(": ")[1] for each in told] == ["nodes.6.axis", "nodes.2.inputs.1", "nodes.8.op"]
+    reported = refusals(tmp_path, text)
+    assert [each.split(": ")[1] for each in reported] == ["nodes.6.axis", "nodes.2.inputs.1", "nodes.8.op"]
 
 
 def test_remarks_stand_in_about(tmp_path: Path) -> None:

@@ -40,11 +40,11 @@ def test_steps_and_their_arithmetic(case: tuple[MulticoreCpu, Division]) -> None
     expected = model.steps_of(numbers, modelled(division))
     assert len(said) == len(expected)
     for ours, theirs in zip(said, expected, strict=True):
-        assert [told(step) for step in ours] == [expected_of(step) for step in theirs]
+        assert [reported(step) for step in ours] == [expected_of(step) for step in theirs]
         assert [compute_cycles(machine, step) for step in ours] == [model.compute(numbers, step) for step in theirs]
 
 
-def told(step: Any) -> tuple[Any, ...]:
+def reported(step: Any) -> tuple[Any, ...]:
     ks = None if step.update else step.ks
     return step.thread, step.number, step.rows, step.columns, ks, step.update, step.packs_b, step.after
 

@@ -66,12 +66,12 @@ def test_a_report_counts_lanes_and_names_what_this_machine_waits_for() -> None:
     assert figures[0].stalls == ("memory", "contention", "barrier")
     assert figures[0].settings == {"L1": 32768, "L2": 524288, "mr": 6, "nr": 16}
     assert TARGET.chip_counts(preset("epyc-7742")) == {"threads": 64, "memories": 4}
-    assert TARGET.beside_cores(preset("epyc-7742"), ()) == (
+    assert TARGET.shared_parts(preset("epyc-7742"), ()) == (
         "Last-level caches: 16 of 16,777,216 bytes, each for 4 cores.",
         "Memories: 4, each for 16 cores; a line of 64 bytes takes 4 cycles, and is there 254 (of another memory 274) "
         "cycles later.",
     )
-    assert "another memory" not in TARGET.beside_cores(preset("xeon-gold-5122"), ())[1]
+    assert "another memory" not in TARGET.shared_parts(preset("xeon-gold-5122"), ())[1]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_a_buffer_that_does_not_fit_is_not_recommended_but_may_be_asked_for() ->
     assert division_of(TOY, product, cut, "both").buffer
 
 
-@pytest.mark.parametrize(("given", "told"), [
+@pytest.mark.parametrize(("given", "reported"), [
     ({"trafic": 1}, "trafic: unknown key; did you mean 'traffic'?"),
     ({"zzz": 1}, "zzz: unknown key; known keys: " + NAMES),
     ({"padding": -1}, "padding: must be at least 0, got -1"),
@@ -174,10 +174,10 @@ def test_a_buffer_that_does_not_fit_is_not_recommended_but_may_be_asked_for() ->
     ({"mn": "al"}, "mn: must be 'blis' or 'all', got 'al'; did you mean 'all'?"),
     (dict.fromkeys(CONDITIONS, 0), WEIGHTS + ": one of these weights must be above 0, all are 0"),
 ])  # fmt: skip
-def test_settings_that_are_wrong(given: Mapping[str, Any], told: str) -> None:
+def test_settings_that_are_wrong(given: Mapping[str, Any], reported: str) -> None:
     with pytest.raises(InputError) as error:
         settings_of(given)
-    assert str(error.value) == told
+    assert str(error.value) == reported
 
 
 def test_every_mistake_is_told_at_once() -> None:

@@ -177,11 +177,11 @@ def test_a_yaml_file_may_say_on(tmp_path: Any) -> None:
 
 def test_reports_tell_how_the_tail_was_cut() -> None:
     report = run(scenario(job("lstm-layernorm"), fusion="on")).report
-    (told,) = report.kernels
-    assert "is 1 product and 1 kernel: 104 operations in 11 stages, 1 block of" in told
-    assert "9 shared" in told
+    (reported,) = report.kernels
+    assert "is 1 product and 1 kernel: 104 operations in 11 stages, 1 block of" in reported
+    assert "9 shared" in reported
     assert "Fusion on, split_rule paper: a step of layer 0" in report.to_text()
-    assert report_json(report)["kernels"] == [told]
+    assert report_json(report)["kernels"] == [reported]
     (off,) = run(scenario(job("lstm-layernorm"), fusion="off")).report.kernels
     assert off.endswith("is 1 product and 104 operations, a kernel for each.")
     plain = run(scenario(job("lstm"))).report
@@ -190,12 +190,12 @@ def test_reports_tell_how_the_tail_was_cut() -> None:
 
 
 def test_a_split_rule_without_effect_is_said() -> None:
-    (told,) = run(scenario(job("lstm"), split_rule="costed")).report.kernels
-    assert told == "split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
+    (reported,) = run(scenario(job("lstm"), split_rule="costed")).report.kernels
+    assert reported == "split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
     assert run(scenario(job("lstm"), fusion="off", split_rule="costed")).report.kernels[-1].endswith("fusion is off.")
-    (told,) = run(scenario(job("lstm", bidirectional=True), fusion="on", split_rule="costed")).report.kernels
-    assert told.startswith("Fusion on, split_rule costed: a step of layer 0 of")
-    assert "batch 1), in each direction, is 1 product" in told
+    (reported,) = run(scenario(job("lstm", bidirectional=True), fusion="on", split_rule="costed")).report.kernels
+    assert reported.startswith("Fusion on, split_rule costed: a step of layer 0 of")
+    assert "batch 1), in each direction, is 1 product" in reported
 
 
 def test_what_the_other_split_rule_would_have_is_said_where_it_differs() -> None:

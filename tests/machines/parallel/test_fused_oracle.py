@@ -16,7 +16,7 @@ from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice
 from lstmsim.model.fusion.planner import planned
 from tests.machines.parallel.golden_device import device_of
-from tests.machines.parallel.test_plain_kernels import told
+from tests.machines.parallel.test_plain_kernels import reported
 from tests.model.fusion.golden import cases
 from tests.model.fusion.plain import odd_device, plain_graph
 from tests.model.fusion.random_graphs import random_graph
@@ -93,7 +93,7 @@ def agree(graph: Graph, device: FusionDevice) -> bool:
             names = {memory.name: name for memory, (name, _) in zip(run.arrays, arrays, strict=False)} | {"": ""}
             streams = [
                 [[[*each[:4], names[each[4]], each[5]] for each in warp] for warp in block]
-                for block in told(run, kernel)
+                for block in reported(run, kernel)
             ]
             assert without_order(streams) == without_order(plain_told(code))
             assert (kernel.shape.registers, kernel.shape.shared) == (made.registers, made.shared)
@@ -119,6 +119,6 @@ def test_threads_keep_what_is_no_more_than_they_have_registers_for() -> None:
         assert agree(graph, device)
         kernels = kernels_of(graph, planned(graph, device), device, "stitch")
         run = fused_run(graph, kernels, device_of({"preset": "v100"}))
-        (row, _) = (warp for block in told(run, run.kernels[0]) for warp in block)
+        (row, _) = (warp for block in reported(run, run.kernels[0]) for warp in block)
         loads[kept] = sum(each[0] == "ldg" for each in row)
     assert loads == {2: 9, 3: 3}

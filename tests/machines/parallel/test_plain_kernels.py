@@ -64,7 +64,7 @@ def listed(matrix: Csr) -> list[list[tuple[int, int]]]:
     ]
 
 
-def told(run: Run, kernel: Kernel) -> list[list[list[list[Any]]]]:
+def reported(run: Run, kernel: Kernel) -> list[list[list[list[Any]]]]:
     """The streams of a kernel as the plain writers have them."""
     text, names = kernel.instructions, [memory.name for memory in run.arrays]
     rows = [
@@ -84,7 +84,7 @@ def told(run: Run, kernel: Kernel) -> list[list[list[list[Any]]]]:
 
 def agree(made: Made, plain: Any) -> None:
     """The streams of the last kernel, the rows and their places are the same, and so are the counts."""
-    assert told(made.run, made.run.kernels[-1]) == plain.blocks
+    assert reported(made.run, made.run.kernels[-1]) == plain.blocks
     assert (order_of(made), placing_of(made)) == (plain.order, plain.placing)
     assert (made.metrics["lanes"], made.metrics["lane_slots"]) == (plain.L, plain.slots)
 
@@ -101,7 +101,7 @@ def spmm_agrees(seed: int, choices: dict[str, list[Any]] = SPMM) -> bool:
     full = asdict(SpmmOptions(**options))
     plain = PlainSpmm(listed(matrix), dense.tolist(), n, full, device)
     agree(made, plain)
-    assert [told(made.run, kernel) for kernel in made.run.kernels[:-1]] == ([plain.zeros] if plain.zeros else [])
+    assert [reported(made.run, kernel) for kernel in made.run.kernels[:-1]] == ([plain.zeros] if plain.zeros else [])
     names = ("masked", "tail", "lane_active")
     assert [made.metrics[name] for name in names] == [plain.masked, plain.tail, plain.active]
     assert made.result is not None

@@ -192,10 +192,10 @@ def test_every_method_computes_the_product(kernel: str, method: str) -> None:
 def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method: str) -> None:
     given = csr_of_dense(np.random.default_rng(7).random((40, 33)) * (np.random.default_rng(8).random((40, 33)) < 0.2))
     task = SparseTask(kernel, method, given, drawn_operands(kernel, given, 16, 1))
-    beside, ablations = sparse.baselines(SIXTEEN, task), sparse.ablations(SIXTEEN, task)
-    assert beside
+    baselines, ablations = sparse.baselines(SIXTEEN, task), sparse.ablations(SIXTEEN, task)
+    assert baselines
     assert len({each.name for each in ablations}) == len(ablations)
-    for each in (*beside, *ablations):
+    for each in (*baselines, *ablations):
         other = replace(task, method=each.method, options=each.options)
         work = sparse.lower(SIXTEEN, other)
         assert sparse.figures(SIXTEEN, other, work, engines.totals(work.flat, check=False)).span > 0

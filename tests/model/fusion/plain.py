@@ -94,23 +94,23 @@ def plain_kernel_told(kernel: fusion_plan.Kernel) -> dict[str, Any]:
 
 def plan_told(plan: FusionPlan) -> list[Any]:
     """All that a plan says of groups and refused edges."""
-    told: list[Any] = [[(each.operand, each.reader) for each in plan.refused]]
+    reported: list[Any] = [[(each.operand, each.reader) for each in plan.refused]]
     for each in plan.subgraphs:
         groups = [
             (list(g.members), g.backbone, list(g.sub_backbones), g.kind, g.rows, g.length, vars_of(g.mapping))
             for g in each.groups
         ]
-        told += [list(each.nodes), groups, list(each.free), list(each.overflowed), kernel_told(each.kernel)]
-    return told
+        reported += [list(each.nodes), groups, list(each.free), list(each.overflowed), kernel_told(each.kernel)]
+    return reported
 
 
 def plain_plan_told(plans: list[fusion_plan.Plan], refused: list[tuple[int, int]]) -> list[Any]:
     """The same of plain plans."""
-    told: list[Any] = [refused]
+    reported: list[Any] = [refused]
     for each in plans:
         groups = [(g.members, g.backbone, g.subs, g.kind, g.rows, g.length, g.mapping) for g in each.groups]
-        told += [each.nodes, groups, each.free, each.overflowed, plain_kernel_told(each.kernel)]
-    return told
+        reported += [each.nodes, groups, each.free, each.overflowed, plain_kernel_told(each.kernel)]
+    return reported
 
 
 def agree(graph: Graph, device: FusionDevice) -> bool:

@@ -123,9 +123,9 @@ def test_a_path_may_lead_through_a_cluster_from_one_of_its_nodes_to_another(prod
 def test_a_refused_edge_says_what_lies_between() -> None:
     graph = named_graph("cycle", {})
     (edge,) = clusters(graph)[1]
-    told = refusal(graph, edge)
-    assert (told.about, told.node, told.chosen) == ("edge", "y", "not in one kernel with a")
-    assert told.because.startswith("one kernel of both would wait for itself: p lies between them")
+    reported = refusal(graph, edge)
+    assert (reported.about, reported.node, reported.chosen) == ("edge", "y", "not in one kernel with a")
+    assert reported.because.startswith("one kernel of both would wait for itself: p lies between them")
 
 
 def test_a_thousand_nodes_are_quick() -> None:

@@ -16,7 +16,7 @@ X = Node("x", "input", (), (2, 3))
 B = Node("b", "input", (), (3, 4))
 
 
-def told(*nodes: Node, outputs: tuple[str, ...] | None = None) -> list[tuple[str, str]]:
+def reported(*nodes: Node, outputs: tuple[str, ...] | None = None) -> list[tuple[str, str]]:
     every = (X, B, *nodes)
     return mistakes(Graph("g", every, outputs if outputs is not None else (every[-1].name,)))
 
@@ -39,7 +39,7 @@ RIGHT = [
 
 @pytest.mark.parametrize("node", RIGHT, ids=lambda node: node.op)
 def test_right_nodes(node: Node) -> None:
-    assert told(node) == []
+    assert reported(node) == []
 
 
 WRONG = [
@@ -103,24 +103,24 @@ WRONG = [
     ("node", "place", "sentence"), WRONG, ids=lambda each: each.op if isinstance(each, Node) else ""
 )
 def test_wrong_nodes(node: Node, place: str, sentence: str) -> None:
-    (only,) = told(node)
+    (only,) = reported(node)
     assert only[0] == place
     assert sentence in only[1]
 
 
 def test_order_and_circles_are_told_apart() -> None:
-    later = told(Node("y", "tanh", ("z",), (2, 3)), Node("z", "tanh", ("x",), (2, 3)))
+    later = reported(Node("y", "tanh", ("z",), (2, 3)), Node("z", "tanh", ("x",), (2, 3)))
     assert later == [("nodes.y.inputs.0", "'z' stands after it: a node comes after its operands")]
-    circle = told(*(Node(f"n{at}", "tanh", (f"n{(at + 1) % 3}",), (2, 3)) for at in range(3)))
+    circle = reported(*(Node(f"n{at}", "tanh", (f"n{(at + 1) % 3}",), (2, 3)) for at in range(3)))
     text = "the nodes read each other in a circle: 'n0' -> 'n2' -> 'n1' -> 'n0'"
     assert [each[0] for each in circle] == ["nodes.n0.inputs.0", "nodes.n1.inputs.0"]
     assert circle[0][1] in (text, "the nodes read each other in a circle: 'n0' -> 'n1' -> 'n2' -> 'n0'")
 
 
 def test_outputs_and_numbers_of_nodes() -> None:
-    assert told(outputs=()) == [("outputs", "must be a list of at least 1 node, got none")]
-    assert told(outputs=("x", "x")) == [("outputs.1", "'x' stands there twice")]
-    assert told(outputs=("q",)) == [("outputs.0", "no node is called 'q'")]
+    assert reported(outputs=()) == [("outputs", "must be a list of at least 1 node, got none")]
+    assert reported(outputs=("x", "x")) == [("outputs.1", "'x' stands there twice")]
+    assert reported(outputs=("q",)) == [("outputs.0", "no node is called 'q'")]
     assert mistakes(Graph("g", (), ("x",))) == [("nodes", "must be a list of at least 1 node, got none")]
     assert mistakes(Graph("g", (X,) * (MAX_GRAPH_NODES + 1), ("x",)))[0][0] == "nodes"
 

@@ -21,14 +21,14 @@ def test_the_golden_cases(case: dict[str, Any]) -> None:
         assert _names(graph, grouping.candidates) == plan["stages"]
         assert _names(graph, grouping.free) == plan["free"]
         wanted = [{key: value for key, value in group.items() if key != "mapping"} for group in plan["groups"]]
-        assert _told(graph, grouping) == wanted
+        assert _reported(graph, grouping) == wanted
 
 
 def _names(graph: Graph, numbers: Any) -> list[str]:
     return [graph.nodes[number].name for number in numbers]
 
 
-def _told(graph: Graph, grouping: Grouping) -> list[dict[str, Any]]:
+def _reported(graph: Graph, grouping: Grouping) -> list[dict[str, Any]]:
     return [
         {
             "members": _names(graph, group.members),
@@ -126,7 +126,7 @@ def test_rows_lead_and_columns_lose_their_edge() -> None:
     columns = draw.reduce("reduce_max", "columns", z, (0,))
     graph = draw.graph("g", (rows, draw.element("sqrt", "r", columns)))
     grouping = _only(graph)
-    assert _told(graph, grouping) == [
+    assert _reported(graph, grouping) == [
         {"members": ["z", "rows"], "backbone": "rows", "sub_backbones": [], "kind": "row", "rows": 6, "length": 6},
         {
             "members": ["columns", "r"],

@@ -82,6 +82,6 @@ def test_all_sizes_are_used() -> None:
 def test_the_two_layer_normalised_lstms_point_at_each_other(name: str, other: str) -> None:
     graph = named_graph(name)
     operations = sum(node.intensive for node in graph.nodes)
-    for told in (GRAPHS[name].meaning, graph.about[0]):
-        assert f"{operations} operations: " in told
-        assert f"; {other} " in told
+    for reported in (GRAPHS[name].meaning, graph.about[0]):
+        assert f"{operations} operations: " in reported
+        assert f"; {other} " in reported

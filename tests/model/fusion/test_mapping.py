@@ -216,9 +216,9 @@ def test_a_mapping_says_why(
     shape: tuple[int, ...], axes: tuple[int, ...], device: FusionDevice, wave: int, because: str
 ) -> None:
     graph, group = _reduced(shape, axes)
-    told = mapping_decision(graph, group, mapped(group, device, wave), device, wave)
-    assert because in told.because
-    assert str(mapped(group, device, wave).blocks) in told.chosen
+    reported = mapping_decision(graph, group, mapped(group, device, wave), device, wave)
+    assert because in reported.because
+    assert str(mapped(group, device, wave).blocks) in reported.chosen
 
 
 def test_rounding_up() -> None:

@@ -11,7 +11,7 @@ from tests.model.fusion.plain import agree, odd_device
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 from tests.oracle.fusion_graph import Graph
 from tests.oracle.fusion_modes import MODES, counted, kernels_of
-from tests.oracle.fusion_plan import plans, told
+from tests.oracle.fusion_plan import plans, reported
 
 LONG = "LSTMSIM_EXAMPLES" in os.environ
 #: Random graphs: 12 in the usual run, at least 400 in the long one (LSTMSIM_EXAMPLES).
@@ -30,7 +30,7 @@ def test_the_model_is_right_on_golden_cases(case) -> None:
     made, refused = plans(graph, case["device"])
     assert [[graph.names[v] for v in plan.nodes] for plan in made] == expect["subgraphs"]
     assert [[graph.names[u], graph.names[v]] for u, v in refused] == expect["refused_edges"]
-    assert [told(graph, plan) for plan in made] == expect["plans"]
+    assert [reported(graph, plan) for plan in made] == expect["plans"]
     assert {mode: counted(graph, kernels_of(graph, made, mode, case["device"])) for mode in MODES} == expect["modes"]
 
 

@@ -134,6 +134,8 @@ def test_elements_of_an_adapted_block_are_dealt_over_its_threads() -> None:
     owners = plan.subgraphs[0].kernel.stages[1].owners
     assert owners.block.reshape(50, 3).tolist() == [[0, 1, 2]] * 50
     assert owners.thread.reshape(50, 3)[:, 1].tolist() == [place % 32 for place in range(50)]
-    (told,) = (each for each in plan.subgraphs[0].decisions if each.about == "mapping" and each.node == "y")
-    assert told.chosen == "3 blocks of 32 threads"
-    assert told.because == "the fullest of the 3 blocks of sums would have 50 of 150 elements, at most 2 times the mean"
+    (given,) = (each for each in plan.subgraphs[0].decisions if each.about == "mapping" and each.node == "y")
+    assert given.chosen == "3 blocks of 32 threads"
+    assert (
+        given.because == "the fullest of the 3 blocks of sums would have 50 of 150 elements, at most 2 times the mean"
+    )

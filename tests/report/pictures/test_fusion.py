@@ -67,7 +67,7 @@ def test_every_operation_and_every_scheme_is_in_the_picture(tmp_path: Path) -> N
     assert [each for each in badges if len(each) < 4] == ["S0", "G", "G", "G+O"]
     legend = figure.axes[0].get_legend()
     assert legend is not None
-    told = " | ".join(each.get_text() for each in legend.get_texts())
+    reported = " | ".join(each.get_text() for each in legend.get_texts())
     for words in (
         "0.0: row group, backbone r1, pack: 147 x 1,024 threads",
         "0.1: row group, backbone r3, split: 128 x 1,024 threads",
@@ -77,8 +77,8 @@ def test_every_operation_and_every_scheme_is_in_the_picture(tmp_path: Path) -> N
         "below: all blocks meet at the end",
         "/4: in 4 pieces",
     ):
-        assert words in told
-    assert "R: register" not in told
+        assert words in reported
+    assert "R: register" not in reported
     plot(planned(graph), tmp_path / "again.svg", title="figure 4")
     assert (tmp_path / "again.svg").read_text() == text
 

@@ -17,8 +17,8 @@ import lstmsim
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import ROW_LIMIT, STATES, Row, covered_cycles, window, window_edges
 from lstmsim.base.errors import InputError
-from lstmsim.report.looks import JOB_STYLES
 from lstmsim.report.pictures.figures import grey, job_style
+from lstmsim.report.styles import JOB_STYLES
 from lstmsim.studies.simulate import picture
 from lstmsim.studies.simulate.picture import plot, stacked_fractions, view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
@@ -187,7 +187,7 @@ def test_a_window_and_cores_are_cut_out():
 def test_a_window_or_core_that_is_not_there_is_refused(choice, place):
     with pytest.raises(InputError) as caught:
         plot(small(), **choice)
-    assert [mistake.place for mistake in caught.value.mistakes] == [place]
+    assert [mistake.location for mistake in caught.value.mistakes] == [place]
 
 
 def test_a_window_is_drawn_as_one():

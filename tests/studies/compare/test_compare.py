@@ -126,8 +126,8 @@ def test_what_a_chip_says_of_its_kernels_stands_among_the_remarks() -> None:
     chips = [edge, replace(edge, split_rule="costed"), replace(edge, fusion="on")]
     compared = compare(tiny, chips)
     plain, idle, fused = (set(each.remarks) for each in compared.entries[0])
-    (told,) = idle - plain
-    assert told == f"{edge.name}: split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
+    (said,) = idle - plain
+    assert said == f"{edge.name}: split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
     (cut,) = fused - plain
     assert cut.startswith(f"{edge.name}: Fusion on, split_rule paper: a step of layer 0 of tiny")
     assert "split_rule: costed has no effect" in " ".join(compared.to_text().split())

@@ -135,9 +135,9 @@ def test_every_defeat_in_the_tables_is_told_and_no_other() -> None:
         starts = [at for at, line in enumerate(lines) if line.startswith("* against ")]
         assert len(starts) == len(rivals)
         for column, (start, end) in enumerate(pairwise([*starts, len(lines)])):
-            told = {line.split(":")[0].removeprefix("  * ") for line in lines[start + 1 : end]}
+            reported = {line.split(":")[0].removeprefix("  * ") for line in lines[start + 1 : end]}
             assert rivals[column].split(" (")[0] in lines[start]
-            assert told == {task for task, row in numbers.items() if row[column] < 1} - {"geometric mean"}
+            assert reported == {task for task, row in numbers.items() if row[column] < 1} - {"geometric mean"}
 
 
 def test_geometric_means_follow_from_the_rows() -> None:

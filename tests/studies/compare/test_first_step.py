@@ -78,10 +78,10 @@ def test_the_ratio_by_later_steps_stands_at_the_verdict_of_a_faster_base(cpu: st
     assert later is not None
     assert later > whole
     share = f"{100 * entry.first_cycles / entry.cycles:.1f} %"
-    told = f"{share} of the cycles of cpu are its first step, which loads the weights"
+    reported = f"{share} of the cycles of cpu are its first step, which loads the weights"
     words = f"takes {whole:#.3g} times as long" if whole > 1 else f"is {1 / whole:#.3g} times as fast"
     ratio = later if whole > 1 else 1 / later
-    rest = f"{ratio:#.3g} times by later steps ({told})"
+    rest = f"{ratio:#.3g} times by later steps ({reported})"
     assert compared.to_dict()["workloads"][0]["entries"][1]["first_step"] == f"npu {words}; {rest}"
     assert rest in flat(compared).partition("WHERE npu TAKES LONGER (makespan) than cpu:")[2]
     rows = {line[:22].strip(): line.split()[-2:] for line in compared.to_text().splitlines()}
@@ -154,14 +154,14 @@ def test_a_machine_begins_cold_where_the_first_step_takes_longer(mode: str, l2: 
 
 
 def test_a_job_without_threads_on_several_cores_hears_that_fewer_may_be_faster() -> None:
-    def told(**more: Any) -> bool:
+    def reported(**more: Any) -> bool:
         chip = {**CPU, "cores": [{"count": more.pop("count", 4)}]}
         loaded = load_scenario({"chip": chip, "jobs": [{"model": LSTM, "steps": 2, **more}]})
         return any("takes all cores" in text and "--explain" in text for text in loaded.remarks)
 
-    assert told()
-    assert not told(threads=2)
-    assert not told(count=1)
+    assert reported()
+    assert not reported(threads=2)
+    assert not reported(count=1)
 
 
 def test_the_remark_comes_too_where_another_job_of_the_model_has_threads(npu: str) -> None:

@@ -123,8 +123,8 @@ def test_queues_that_end_are_compared_by_what_was_served() -> None:
     one, two = (entry.latencies for entry in compared.entries[0])
     assert one is not None
     assert two is not None
-    served = [{job.number for job in run(Scenario(chip, ending)).report.turned_away} for chip in (ONE, TWO)]
-    assert [set(one.turned_away), set(two.turned_away)] == served
+    served = [{job.number for job in run(Scenario(chip, ending)).report.rejected} for chip in (ONE, TWO)]
+    assert [set(one.rejected), set(two.rejected)] == served
     assert served[0] > served[1]
     assert compared.latency_ratio(0, 1) is None
     assert two.sooner is None

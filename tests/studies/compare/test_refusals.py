@@ -84,9 +84,9 @@ def test_a_chip_that_serves_no_open_arrivals_has_its_reason_and_the_others_their
 ) -> None:
     job = SMALL | {"count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
     reasons = _reasons({"chip": base, "jobs": [job]}, *others)
-    told = {chip: reason for chip, reason in zip((base, *others), reasons, strict=True) if reason}
-    assert list(told) == [chip for chip in (base, *others) if chip in ("v100", "edge")]
-    assert all(_SERVES_NONE in reason for reason in told.values())
+    reported = {chip: reason for chip, reason in zip((base, *others), reasons, strict=True) if reason}
+    assert list(reported) == [chip for chip in (base, *others) if chip in ("v100", "edge")]
+    assert all(_SERVES_NONE in reason for reason in reported.values())
     outcome = call("compare", "s.json", *(part for chip in others for part in ("--chip", chip)))
     assert _SERVES_NONE in " ".join(outcome.stdout.split())
 

@@ -91,7 +91,7 @@ def test_the_whole_scenario_is_one_table() -> None:
 def test_json_has_every_number() -> None:
     compared = comparison(each=True)
     data: dict[str, Any] = json.loads(json.dumps(compared.to_dict(), allow_nan=False))
-    assert (data["schema"], data["base"], data["each"]) == ("lstmsim/comparison/1", "a-chip-with-a-name-0", True)
+    assert (data["schema"], data["base"], data["each"]) == ("lstmsim/comparison/2", "a-chip-with-a-name-0", True)
     assert [each["published"] for each in data["machines"]] == [False, False, False, True]
     assert data["machines"][1]["mean_speedup"] == 0.5
     assert data["workloads"][0]["macs"] == 10

@@ -92,9 +92,9 @@ def test_a_difference_in_words() -> None:
     assert lines[0] == "issue 2: RTL cycle 5 0 0 0 1 0 1 0; lstmsim cycle 3 0 0 0 1 0 1 0".replace("5 0", "5 1", 1)
     assert lines[1] == "the 7 events of the RTL before it:"
     assert lines[2] == "  cycle 0: a job takes a context: 0 0"
-    told = compared_lines(done, words)
-    assert told[0] == "issues: DIFFERENT, after 2 equal ones in cycle 3"
-    assert told[1] == "turns of the tail: all 2 equal"
+    reported = compared_lines(done, words)
+    assert reported[0] == "issues: DIFFERENT, after 2 equal ones in cycle 3"
+    assert reported[1] == "turns of the tail: all 2 equal"
 
 
 def test_hardware_that_does_not_finish() -> None:

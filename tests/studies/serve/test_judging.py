@@ -41,7 +41,7 @@ def test_a_bound_is_kept_by_what_just_reaches_it(bound: float, verdict: str) -> 
     assert of_interval(Interval(10.0, 1.0, 20), bound) == verdict
 
 
-def test_a_share_turned_away_is_judged_by_its_interval() -> None:
+def test_a_share_rejected_is_judged_by_its_interval() -> None:
     """0 of 20 may be up to 16.11 %; of 15 in 148 the interval is 6.24 to 16.05 %."""
     assert [of_share(0, 20, most) for most in (0.162, 0.160)] == ["below", "cannot tell"]
     assert [of_share(15, 148, most) for most in (0.161, 0.1, 0.0625, 0.062)] == ["below", *["cannot tell"] * 2, "above"]
@@ -62,7 +62,7 @@ def test_the_worst_verdict_is_that_of_all_in_any_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("half", "served", "turned_away", "may_leave", "verdict", "share"),
+    ("half", "served", "rejected", "may_leave", "verdict", "share"),
     [
         (0.01, 10_000, 0, False, "below", 0.0),
         (0.01, 10_000, 0, True, "below", 0.0),
@@ -77,8 +77,8 @@ def test_the_worst_verdict_is_that_of_all_in_any_order() -> None:
     ],
 )
 def test_a_tenants_verdict(
-    half: float | None, served: int, turned_away: int, may_leave: bool, verdict: str, share: float
+    half: float | None, served: int, rejected: int, may_leave: bool, verdict: str, share: float
 ) -> None:
-    own = judged(Interval(0.4, half, 20), 0.5, 99.0, served=served, turned_away=turned_away, may_leave=may_leave)
+    own = judged(Interval(0.4, half, 20), 0.5, 99.0, served=served, rejected=rejected, may_leave=may_leave)
     assert own.verdict == verdict
     assert own == type(own)(0.5, 0.4 if served else None, half, verdict, served, share)

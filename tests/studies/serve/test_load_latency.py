@@ -132,18 +132,18 @@ def test_the_key_of_a_point_is_what_it_simulates(tmp_path: Path) -> None:
     assert key_of(Asked(scenario, (), 100, 100)) != one
 
 
-@pytest.mark.parametrize("turned_away", [0, 1234])
-def test_the_table_fits_a_terminal(turned_away: int) -> None:
+@pytest.mark.parametrize("rejected", [0, 1234])
+def test_the_table_fits_a_terminal(rejected: int) -> None:
     machines = tuple(Machine(each, "chip", each, False, "least-loaded") for each in ("fcfs", "edf"))
     long = Estimate(0.0052031, 0.000038)
-    one = Measured("settled", 0.3, 5678, turned_away, 1234, 404_543.3, 396_452.2, long, dict.fromkeys(CDF, long))
+    one = Measured("settled", 0.3, 5678, rejected, 1234, 404_543.3, 396_452.2, long, dict.fromkeys(CDF, long))
     few = replace(one, verdict="too few", mean=Estimate(0.0052031, None))
     points = tuple(Point(each, 0.5167, 396_452.0, measured) for each in machines for measured in (one, few))
     answer = LoadLatency("s", machines, 404_543.0, 404_543.0, {"PE arrays": 404_543.0}, True, points)
     lines = LoadLatency.to_text(answer).splitlines()
     assert max(map(len, lines)) <= 100
     assert "0.005203 +- 0.7%  0.005203 +- 0.7%    396,452  21.73 %" in lines[4]
-    assert any(line.startswith("rejected: ") for line in lines) == bool(turned_away)
+    assert any(line.startswith("rejected: ") for line in lines) == bool(rejected)
 
 
 def test_rows_and_json_say_the_same() -> None:

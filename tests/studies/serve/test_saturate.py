@@ -78,7 +78,7 @@ def test_with_a_queue_limit_rates_above_load_1_are_tried(percentile: float, limi
     assert answer.fails_from is not None
     assert answer.bound_per_second is not None
     assert answer.bound_per_second < answer.rate
-    shares = {run.rate: run.turned_away for run in answer.runs}
+    shares = {run.rate: run.rejected for run in answer.runs}
     assert shares[answer.rate] < 1 - percentile / 100 < shares[answer.fails_from]
     # one server does no more than its bound
     assert shares[answer.fails_from] >= 1 - answer.bound_per_second / answer.fails_from - 0.02

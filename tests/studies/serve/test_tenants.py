@@ -42,9 +42,9 @@ def test_each_entry_is_a_tenant_in_the_order_of_the_file() -> None:
     assert [each["model"] for each in listed] == ["lstm-512", "lstm-256", "lstm-512", "lstm-256"]
     for name, tenant in served.tenants.items():
         jobs_served = [job for job in result.report.jobs if jobs[job.number].tenant == name]
-        away = [job for job in result.report.turned_away if jobs[job.number].tenant == name]
+        away = [job for job in result.report.rejected if jobs[job.number].tenant == name]
         late = sum(job.missed for job in jobs_served)
-        assert (tenant.requests, tenant.turned_away, tenant.misses) == (len(jobs_served), len(away), late)
+        assert (tenant.requests, tenant.rejected, tenant.misses) == (len(jobs_served), len(away), late)
         latencies = np.array([job.latency for job in sorted(jobs_served, key=lambda job: (job.finish, job.arrival))])
         counted = latencies[len(latencies) // 10 :]
         assert tenant.latency is not None
@@ -60,10 +60,10 @@ def test_each_entry_is_a_tenant_in_the_order_of_the_file() -> None:
     )
 
 
-def test_a_deadline_is_attained_by_those_in_time_and_not_by_those_turned_away() -> None:
+def test_a_deadline_is_attained_by_those_in_time_and_not_by_those_rejected() -> None:
     served = serving(simulated())
     small = served.tenants["lstm-256"]
-    assert small.turned_away > 0
+    assert small.rejected > 0
     assert small.misses > 0
     assert small.attainment == (small.requests - small.misses) / 200
     assert served.tenants["lstm-512 #2"].attainment is None

@@ -73,7 +73,7 @@ def test_clients_beside_a_load_that_is_no_overload_leave_it_open() -> None:
 @pytest.mark.parametrize(
     ("limited", "free", "unstable"), [(0.7, 0.5, False), (0.1, 1.05, True), (1.05, 0.2, False), (1.2, None, False)]
 )
-def test_what_counts_is_the_load_of_those_that_are_never_turned_away(
+def test_what_counts_is_the_load_of_those_that_are_never_rejected(
     limited: float, free: float | None, unstable: bool
 ) -> None:
     jobs = [job(limited, name="limited", queue_limit=5)]
@@ -112,17 +112,17 @@ def test_streams_of_almost_one_rate_remember_how_they_lie() -> None:
 
 @pytest.mark.parametrize(("load", "limit"), [(0.7, 1), (0.95, 2), (1.0, 1), (1.5, 1), (2.5, 3)])
 def test_the_number_that_it_takes_is_enough_or_the_run_says_what_else_is_wrong(load: float, limit: int) -> None:
-    asked, told = [60], ""
+    asked, reported = [60], ""
     for _ in range(3):
         served = lstmsim.serve({"chip": chip(), "jobs": [job(load, queue_limit=limit)]}, requests=asked[-1])
-        told = " ".join(next(each for each in served.to_text().split("\n\n") if "verdict:" in each).split())
-        number = re.search(r"takes about ([\d,]+)", told)
+        reported = " ".join(next(each for each in served.to_text().split("\n\n") if "verdict:" in each).split())
+        number = re.search(r"takes about ([\d,]+)", reported)
         if number is None:
             break
         asked.append(int(number[1].replace(",", "")))
-    assert len(asked) > 1, told
-    assert asked == sorted(set(asked)), told
-    assert "verdict: settled" in told
+    assert len(asked) > 1, reported
+    assert asked == sorted(set(asked)), reported
+    assert "verdict: settled" in reported
 
 
 def test_a_machine_that_hardly_idles_is_not_said_to_be_taken_for_certain() -> None:

@@ -29,8 +29,8 @@ def test_the_queue_and_the_threads_over_time() -> None:
     page = report_page(result, serving=served)
     assert "requests that wait" in page
     assert "threads taken, of 2" in page
-    assert f"{served.turned_away} more rejected" in page
-    assert re.search(rf"rejected</dt><dd>{served.turned_away}", page)
+    assert f"{served.rejected} more rejected" in page
+    assert re.search(rf"rejected</dt><dd>{served.rejected}", page)
     assert "0,1</td>" in page, "the cores of the job that is split"
     over_time = Serving.to_dict(served)["over_time"]
     assert sum(each["finished"] for each in over_time) == served.requests

@@ -18,7 +18,7 @@ NAMED = {**SCENARIO, "name": "mix"}
 VP = {"path": "chip.cores.0.vp", "values": [16, 32]}
 
 
-def told(folder: Path, axes: dict[str, Any], **others: Any) -> tuple[list[str], list[str]]:
+def reported(folder: Path, axes: dict[str, Any], **others: Any) -> tuple[list[str], list[str]]:
     run_sweep(spec(axes=axes, scenario=NAMED, constraints=[], **others), folder, jobs=1)
     with Store(folder / "sweep.sqlite", create=False) as store:
         best, front = front_of(store)
@@ -35,7 +35,7 @@ def best(table: list[dict[str, str]]) -> dict[str, str]:
 
 
 def test_where_nothing_fits_that_comes_first(tmp_path: Path) -> None:
-    head, front = told(
+    head, front = reported(
         tmp_path, sizes(2**19, 2**20), device=DEVICE, objectives={"minimise": ["makespan_cycles", "dsp"]}
     )
     first = best(rows(tmp_path))
@@ -51,7 +51,7 @@ def test_where_nothing_fits_that_comes_first(tmp_path: Path) -> None:
 def test_where_some_fit_the_best_of_them_is_named(tmp_path: Path) -> None:
     """All sizes take equal cycles, so that the largest chip is the best by the second objective alone."""
     objectives = {"minimise": ["makespan_cycles"], "maximise": ["npe"]}
-    head, front = told(tmp_path, sizes(256, 512, 2**20), device=DEVICE, objectives=objectives)
+    head, front = reported(tmp_path, sizes(256, 512, 2**20), device=DEVICE, objectives=objectives)
     fitting = [row for row in rows(tmp_path) if row["fits"] == "true"]
     assert {row["npe"] for row in fitting} == {"256", "512"}
     assert len(head) == 2
@@ -76,14 +76,14 @@ def test_of_what_nobody_can_tell_nothing_is_said_to_fit_or_not(tmp_path: Path) -
 
 
 def test_each_work_has_its_best_point(tmp_path: Path) -> None:
-    head, front = told(tmp_path, {"h": {"path": HIDDEN, "values": [8, 16]}, "vp": VP})
+    head, front = reported(tmp_path, {"h": {"path": HIDDEN, "values": [8, 16]}, "vp": VP})
     assert [line.split(" has ")[0] for line in head] == ["mix: the best point for h 8", "mix: the best point for h 16"]
     assert "which" not in "".join((*head, *front)), "no device, no word on it"
 
 
 def test_a_long_front_is_cut_and_counted(tmp_path: Path) -> None:
     axes = {"h": {"path": HIDDEN, "from": 8, "to": 32, "step": 1}}
-    head, front = told(tmp_path, axes)
+    head, front = reported(tmp_path, axes)
     assert head[-1] == "mix: the best of 17 further kinds of work: see the table"
     assert len(front) == 2 + 20 + 1
     assert front[-1] == "... and 5 more points, in the table's column `pareto`"

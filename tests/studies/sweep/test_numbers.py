@@ -53,7 +53,7 @@ def test_a_memory_beside_the_chip_is_no_core() -> None:
     assert sum(numbers[name] for name in ("busy", "reload")) < numbers["makespan_cycles"]
 
 
-def test_jobs_that_are_turned_away_have_no_latency() -> None:
+def test_jobs_that_are_rejected_have_no_latency() -> None:
     jobs = [{"model": LSTM, "steps": 9, "count": 4, "queue_limit": 1}]
     chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 256, "ep": 8, "vp": 32}]}
     assert agree(load_scenario({"chip": chip, "jobs": jobs}))["turned_away"] == 2

@@ -197,9 +197,9 @@ def test_a_full_disk_is_no_mistake_of_the_file_and_leaves_nothing(
         raise error
 
     monkeypatch.setattr(Store, "_create", full)
-    with pytest.raises(LstmsimError, match=r"sweep\.sqlite: database or disk is full$") as told:
+    with pytest.raises(LstmsimError, match=r"sweep\.sqlite: database or disk is full$") as reported:
         run_sweep(spec(), tmp_path / "out", jobs=1)
-    assert not isinstance(told.value, InputError)
+    assert not isinstance(reported.value, InputError)
     assert not (tmp_path / "out").exists()
     (tmp_path / "own").mkdir()
     with pytest.raises(LstmsimError):

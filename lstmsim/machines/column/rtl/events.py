@@ -59,21 +59,21 @@ def events(
     """Give the events of a simulated run in the order of the log."""
     jobs = list(_of_jobs(design, trace))
     reasons = ((core, cycle, name) for core, own in enumerate(names) for cycle, name in enumerate(own))
-    told = [*jobs, *(_told(design, "C", cycle, core, 0, name) for core, cycle, name in reasons)]
+    reported = [*jobs, *(_reported(design, "C", cycle, core, 0, name) for core, cycle, name in reasons)]
     # the log ends with the last job; a state for which no step comes may be there later
     end = max((each.event.cycle for each in jobs), default=0)
     for issued in issued_rows(design, program, trace):
         if issued.unit == ARRAY:
-            told += _tiles(design, issued)
+            reported += _tiles(design, issued)
         else:
-            told += _turns(design, issued, runs)
+            reported += _turns(design, issued, runs)
             if values is not None:
                 own = values[design.jobs[issued.job].index]
-                told += (each for each in _within(design, issued, own) if each.event.cycle < end)
-    return tuple(each.event for each in sorted(told, key=itemgetter(0)))
+                reported += (each for each in _within(design, issued, own) if each.event.cycle < end)
+    return tuple(each.event for each in sorted(reported, key=itemgetter(0)))
 
 
-def _told(design: Design, kind: EventKind, cycle: int, core: int, order: int, *fields: int | str) -> _Told:
+def _reported(design: Design, kind: EventKind, cycle: int, core: int, order: int, *fields: int | str) -> _Told:
     """An event, with its core as the last field where there are several."""
     where = (core,) if len(design.cores) > 1 else ()
     # jobs are admitted in posting order, whatever their cores
@@ -86,8 +86,8 @@ def _of_jobs(design: Design, trace: Trace) -> Iterator[_Told]:
     columns = [trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")]
     for number, job in enumerate(design.jobs):
         core, context, admitted, finish = (column[job.index] for column in columns)
-        yield _told(design, "A", admitted, core, number, context, number)
-        yield _told(design, "F", finish, core, context, number)
+        yield _reported(design, "A", admitted, core, number, context, number)
+        yield _reported(design, "F", finish, core, context, number)
 
 
 def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
@@ -142,13 +142,13 @@ def _tiles(design: Design, issued: Issued) -> Iterator[_Told]:
         ahead = issued.before + number
         of_x, place = _groups(row)[group + (0 if by_block else ahead)]
         fields = (issued.context, issued.job, row.number, issued.step, block + (ahead if by_block else 0), of_x, place)
-        yield _told(design, "I", issued.start + number, issued.core, 0, *fields)
+        yield _reported(design, "I", issued.start + number, issued.core, 0, *fields)
 
 
 def _turns(design: Design, issued: Issued, runs: Mapping[int, NetworkRun] | None) -> Iterator[_Told]:
     """The turns of a row block in the tail, and what becomes visible of h."""
     for turn in range(issued.cycles):
-        yield _told(design, "T", issued.start + turn, issued.core, 0)
+        yield _reported(design, "T", issued.start + turn, issued.core, 0)
     row = _row(design, issued)
     segment = row.segments[issued.operation.place[5]]
     if runs is not None and any(each.slot == 0 for each in segment.writes):
@@ -164,7 +164,7 @@ def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> 
         word = _side_by_side(values, plan.core.tail_width, design.precision.vector_bits)
         cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
         fields = (issued.job, row.number, issued.step, units.start, len(values), word)
-        yield _told(design, "H", cycle, issued.core, row.kind, *fields)
+        yield _reported(design, "H", cycle, issued.core, row.kind, *fields)
 
 
 def _units(issued: Issued, row: StageRow, plan: CorePlan) -> Iterator[tuple[int, range]]:
@@ -189,12 +189,12 @@ def _within(design: Design, issued: Issued, values: Values) -> Iterator[_Told]:
             bits = precision.tail_bits
             numbers = [value for unit in units for value in [*(int(each[unit]) for each in sums), *apart]]
             word = _side_by_side(numbers, width * plan.sums, bits)
-            yield _told(design, "S", issued.start + turn, issued.core, 0, *fields, word)
+            yield _reported(design, "S", issued.start + turn, issued.core, 0, *fields, word)
         for state, (giver, bits) in _states(cell, segment.lane_segment, precision).items():
             depth = depths(cell, vars(plan.core.latency), width).get(giver, 0)
             word = _side_by_side([int(own[giver][issued.step][unit]) for unit in units], width, bits)
             cycle = issued.start + turn + max(0, depth - 1)
-            yield _told(design, "V", cycle, issued.core, row.kind << _KIND_SHIFT | state, *fields, state, word)
+            yield _reported(design, "V", cycle, issued.core, row.kind << _KIND_SHIFT | state, *fields, state, word)
 
 
 @lru_cache(256)

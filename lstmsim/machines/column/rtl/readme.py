@@ -46,12 +46,12 @@ def _of_words(design: Design, plan: CorePlan, shifts: Shifts) -> Iterator[_Row]:
     gates = _by_stage(plan, lambda stage: [each.name for each in stage.gates])
     names = _by_stage(plan, lambda stage: [each.name for each in stage.sums])
     turn = f"a turn: for each of {width} lanes {sums} sums of {entry}; sums {names}"
-    told = {
+    reported = {
         "weights": (plan.weight_words, f"{tile}; gates {gates}"),
         "frames": (plan.frame_words, f"a column group: {ep} elements; {_frame_place(plan)}"),
         "constants": (plan.constant_words, turn),
     }
-    for name, (words, text) in told.items():
+    for name, (words, text) in reported.items():
         parts = parts_of(bits[name])
         where = "" if parts == 1 else f"; {parts} places a word"
         yield plan.number, SPACES[name], name, words, bits[name], text + where
@@ -68,11 +68,11 @@ def _frame_place(plan: CorePlan) -> str:
 def _by_stage(plan: CorePlan, names: Callable[[Stage], list[str]]) -> str:
     """Names in each stage of each kind of cell."""
     stages = [(kind.cell, number, stage) for kind in plan.kinds for number, stage in enumerate(kind.cell.stages)]
-    told = (
+    reported = (
         f"of {markdown(cell.name)}{f' stage {number}' if len(cell.stages) > 1 else ''}: {' '.join(names(stage))}"
         for cell, number, stage in stages
     )
-    return ", ".join(told)
+    return ", ".join(reported)
 
 
 def number_rows(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> list[tuple[object, ...]]:
@@ -269,12 +269,12 @@ def _visible(plan: CorePlan) -> str:
         (row.kind, write.slot): write for row in plan.stages for segment in row.segments for write in segment.writes
     }
     names = [markdown(kind.cell.name) for kind in plan.kinds]
-    told = (
+    reported = (
         f"{name} {'h' if slot == 0 else node}: its turn + {writes[kind.number, slot].visible_cycles}"
         for name, kind in zip(names, plan.kinds, strict=True)
         for slot, node in enumerate(kind.outputs)
     )
-    return "; ".join(told) or "nothing runs here"
+    return "; ".join(reported) or "nothing runs here"
 
 
 def _models(design: Design) -> Iterator[str]:

@@ -78,7 +78,7 @@ def _program_tables(design: Design, wide: Mapping[str, int]) -> list[Table]:
     reads = [(read, one.plan.core.ep) for one in placed for read in one.row.reads]
     segments = [segment for one in placed for segment in one.row.segments]
     sources = ", ".join(f"{number} {name}" for name, number in SOURCES.items())
-    told = (f"//   {number}: {one.words}" for number, one in enumerate(placed))
+    reported = (f"//   {number}: {one.words}" for number, one in enumerate(placed))
     read_columns = columns(
         "R",
         [read for read, _ in reads],
@@ -98,7 +98,7 @@ def _program_tables(design: Design, wide: Mapping[str, int]) -> list[Table]:
     written = "memory counter=COUNTER all base=ELEMENT stride=ELEMENT"
     return [
         (
-            "\n".join(["P_: rows, a stage of a pass each; those of a program follow each other:", *told]),
+            "\n".join(["P_: rows, a stage of a pass each; those of a program follow each other:", *reported]),
             _stage_columns(placed, wide),
         ),
         (f"R_: vectors read; R_SOURCE: {sources}", read_columns),

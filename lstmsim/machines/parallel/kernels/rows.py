@@ -41,7 +41,7 @@ def option_mistakes(options: Any) -> Iterator[Mistake]:
         type_checker(each.type, each.key)(numbers if each.several else value, (name,), notes)
         rule = each.key.wrong
         ruled = () if notes or each.type is bool else (rule(one) for one in numbers if one is not None)
-        wrong = [note.told(value) for note in notes] + [f"{text}, got {show(value)}" for text in ruled if text]
+        wrong = [note.message(value) for note in notes] + [f"{text}, got {show(value)}" for text in ruled if text]
         yield from (Mistake(name, text) for text in wrong[:1])
 
 

@@ -366,8 +366,8 @@ def _no_order(graph: Graph, kernels: list[PlannedKernel], calls: list[int], memo
     waits = [(kernel.name, sorted(_outside(graph, kernel) - memory.keys())) for kernel in kernels] + [
         (graph.nodes[each].name, sorted(set(graph.operands[each]) - memory.keys() - {CONSTANT})) for each in calls
     ]
-    told = "; ".join(
+    reported = "; ".join(
         f"{name} waits for {listed([graph.nodes[each].name for each in some], 'and')}" for name, some in waits[:4]
     )
     more = f"; and {len(waits) - 4} more" if len(waits) > 4 else ""
-    return Fault(f"nothing can run any more: {told}{more}")
+    return Fault(f"nothing can run any more: {reported}{more}")

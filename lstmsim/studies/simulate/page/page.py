@@ -316,7 +316,7 @@ def _what_ran(scenario: Scenario) -> Section:
     more = "products; the JSON report has every one"
     content = sections.shown(
         _cores(scenario),
-        " ".join((*target.beside_cores(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
+        " ".join((*target.shared_parts(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
         None if planned is None else planned_grid(planned, title, _PLANS, more),
         None if planned is None else planned.note,
         _models(scenario),
@@ -465,8 +465,8 @@ def _figures(report: Report) -> Markup:
         ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms"),
         ("cores", f"{cores:,}", f"{pes:,} multipliers in all"),
     ]
-    if report.turned_away:
-        count = len(report.turned_away)
+    if report.rejected:
+        count = len(report.rejected)
         entries.insert(4, ("rejected", f"{count:,}", f"of {count + len(report.jobs):,} jobs"))
     if report.memory_busy_cycles is not None:
         share = 100 * report.memory_busy_cycles / max(1, report.makespan_cycles)

@@ -29,7 +29,7 @@ from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.report.looks import GROUP_HATCHES, JOB_STYLES
+from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES
 
 #: Looks of jobs; the next job looks like the first.
 LOOKS = len(JOB_STYLES) * len(GROUP_HATCHES)

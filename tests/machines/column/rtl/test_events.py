@@ -90,7 +90,7 @@ def test_tiles_of_all_groups_and_blocks_are_told_once(order: str) -> None:
     model = {"name": "m", "layers": layers, "layer_order": "step"}
     core = {**CORE, "threads": 3, "thread_policy": "fine", "block_order": order, "accumulator_banks": 4}
     (design, _), events = _events(_scenario([{"name": f"j{i}", "model": model, "steps": 2} for i in range(3)], core))
-    told = Counter(each.fields[1:] for each in events if each.kind == "I")
+    reported = Counter(each.fields[1:] for each in events if each.kind == "I")
     rows = design.cores[0].programs[0].stages
     wanted = {
         (job, row.number, step, block, read.code, group)
@@ -101,7 +101,7 @@ def test_tiles_of_all_groups_and_blocks_are_told_once(order: str) -> None:
         for read in row.reads
         for group in range(read.groups)
     }
-    assert told == Counter(wanted)
+    assert reported == Counter(wanted)
 
 
 def test_the_bits_of_h_are_those_of_the_golden_model() -> None:

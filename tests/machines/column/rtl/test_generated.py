@@ -69,7 +69,9 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
 def test_what_hardware_cannot_do_is_refused_with_its_key(
     job: dict[str, Any], core: dict[str, Any], chip: dict[str, Any], place: str
 ) -> None:
-    assert [each.location for each in generated.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [place]
+    assert [each.location for each in generated.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [
+        place
+    ]
 
 
 def test_weights_that_lie_on_some_cores_only_are_refused() -> None:

@@ -11,7 +11,7 @@ from lstmsim.machines.multicore.steps import Step
 from tests.machines.multicore.chips import TOY
 
 
-def told(row: np.ndarray) -> dict[str, int]:
+def reported(row: np.ndarray) -> dict[str, int]:
     """Counts of a step by name; memory lines of all memories last."""
     return dict(zip((*COLUMNS, "memory"), [*row[: len(COLUMNS)].tolist(), int(row[len(COLUMNS) :].sum())], strict=True))
 
@@ -36,7 +36,7 @@ def test_example_b() -> None:
         (packed_a, 128, False),
         *((c + 16 * row, 16, True) for row in range(2)),
     ]
-    counts = told(open_caches(TOY, space.arrays).drive([0], [runs])[0])
+    counts = reported(open_caches(TOY, space.arrays).drive([0], [runs])[0])
     assert (counts["l1"], counts["l1"] - counts["l1_hit"], counts["memory_read"], counts["memory"]) == (32, 13, 7, 7)
     assert (counts["l1_l2"], counts["l2_llc"], counts["transfers"], counts["memory_write"]) == (13, 13, 0, 0)
 
@@ -47,7 +47,7 @@ def test_example_c() -> None:
     places = operands(space, TOY, division)
     steps = [Step(t, 0, (0, 2), (0, 4), (16 * t, 16 * t + 16), packs_b=True) for t in (0, 1)]
     first, second = map(
-        told, open_caches(TOY, space.arrays).drive([0, 1], [runs_of(TOY, division, places, each) for each in steps])
+        reported, open_caches(TOY, space.arrays).drive([0, 1], [runs_of(TOY, division, places, each) for each in steps])
     )
     assert (first["memory"], first["transfers"]) == (7, 0)
     assert (second["memory"], second["transfers"], second["llc_hit"]) == (6, 1, 1)
