@@ -31,6 +31,8 @@ import pytest
 MEMORY = 2 << 30
 #: Stands for every test: what runs while modules are imported and tests collected.
 EVERY = "*"
+#: The class of the stores that keep results from test to test.
+KEPT = "<class 'lstmsim.machines.column.phases.Kept'>"
 _STARTS_PROCESSES = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn"}
 
 
@@ -101,7 +103,7 @@ class _Notes:
             every = gc.get_objects()
             caches = [each for each in every if type(each) is functools._lru_cache_wrapper and _is_here(each)]
             self.empty = [each.cache_clear for each in caches]
-            self.empty += [each.clear for each in every if type(each).__module__ == "lstmsim.program.body_writer"]
+            self.empty += [each.clear for each in every if str(type(each)) == KEPT]
         for empty in self.empty:
             empty()
 

@@ -32,14 +32,13 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
     1
     """
     program = target_of(chip.kind).lower(chip, jobs, templates=templates)
-    _check_remembered(program, jobs)
+    if not isinstance(program, TabledProgram) and max((job.steps for job in jobs), default=0) > _SHORT:
+        _check_remembered(program, jobs)
     return program
 
 
 def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:
     """`InputError` for a job whose later phases look back at more operations than an engine remembers."""
-    if isinstance(program, TabledProgram) or max((job.steps for job in jobs), default=0) <= _SHORT:
-        return
     seen: set[int] = set()
     for job, task in zip(jobs, program.tasks, strict=True):
         for phases in (*(each for _, each in task.variants), *(each.phases for each in task.moldable)):

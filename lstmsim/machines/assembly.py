@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import DISPATCH, Job, distinct_jobs
+from lstmsim.model.scenario import Claim, Claims, Job
 from lstmsim.program.program import Buffer, Core, Moldable, Phase, Program, Task, WeightSet
 
 T = TypeVar("T")
@@ -215,11 +215,11 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
     ...
     lstmsim.InputError: job a: no core can run it: cell 'gru' has 3 gates and needs vp >= 3, got vp 2
     """
-    unknown = [each for each in job.allowed(len(cores)) if not 0 <= each < len(cores)]
+    allowed = job.allowed(len(cores))
+    unknown = [each for each in allowed if not 0 <= each < len(cores)]
     if unknown:
         text = f"there is no core {unknown[0]}; the chip has {len(cores)} (0 to {len(cores) - 1})"
         raise InputError(Mistake(f"job {job.name}: core", text))
-    allowed = job.allowed(len(cores))
     # of many cores the first one that can run it is enough
     if not job.together(len(cores)) and all(cores[each].refusal(job.model) is not None for each in allowed):
         reason = cores[allowed[0]].refusal(job.model)
@@ -234,11 +234,16 @@ class Kinds(Generic[C]):
     each: tuple[C, ...]  # the different cores, in the order of their first
     of: tuple[int, ...]  # for each core its kind, its place in `each`
 
-    def allowed(self, job: Job) -> list[tuple[int, C]]:
-        """The kinds that the job may use, with their cores, in the order in which the job names them."""
-        if job.cores is None:
-            return list(enumerate(self.each))
-        return [(kind, self.each[kind]) for kind in dict.fromkeys(self.of[core] for core in job.cores)]
+    def able(self, claim: Claim) -> dict[int, C]:
+        """The kinds that can run jobs of a claim, with their cores; all kinds, if a job takes several cores at once."""
+        model = claim.job.model
+        return {kind: core for kind, core in enumerate(self.each) if claim.together or core.refusal(model) is None}
+
+    def allowed(self, claim: Claim, able: Mapping[int, C]) -> list[C]:
+        """The different cores that may run jobs of a claim, in the order in which these name them, if they are able."""
+        if claim.job.cores is None:
+            return list(able.values())
+        return [able[kind] for kind in dict.fromkeys(self.of[core] for core in claim.allowed) if kind in able]
 
 
 def kinds_of(cores: Sequence[C]) -> Kinds[C]:
@@ -249,52 +254,48 @@ def kinds_of(cores: Sequence[C]) -> Kinds[C]:
     (0, 0, 0)
     """
     places: dict[C, int] = {}
-    of = tuple(places.setdefault(core, len(places)) for core in cores)
+    of = tuple([places.setdefault(core, len(places)) for core in cores])
     return Kinds(tuple(cores), tuple(places), of)
 
 
-def _per_step(kinds: Kinds[C], bound: Bound[C], job: Job, batch: int) -> PerStep:
+def _per_step(cores: Sequence[C], claim: Claim, bound: Bound[C], batch: int) -> PerStep:
     """Bounds on the operations of one step of a job, if it has some batch."""
-    able = [core for _, core in kinds.allowed(job)]
-    if not job.together(len(kinds.cores)):
-        able = [core for core in able if core.refusal(job.model) is None]
-    return bound(able, job.model, batch, job.split, job.members(len(kinds.cores)))
+    return bound(cores, claim.job.model, batch, claim.job.split, claim.members)
 
 
-def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templates: bool = False) -> None:
+def check_size(cores: Sequence[Sequence[C]], claims: Claims, bound: Bound[C], *, templates: bool = False) -> None:
     """`InputError` if jobs are too many operations to simulate.
 
-    kinds: the cores of the chip.
+    cores: for each claim the different cores that may and can run its jobs.
+    claims: what the jobs claim of the chip.
     bound: bounds on the operations of one step, as `lstmsim.machines.target.Target.per_step`.
     templates: as for `lstmsim.machines.lower`.
     """
     tally = Tally()
-    known: dict[Hashable, PerStep] = {}
-    for index, job in enumerate(jobs):
-        key = job.configuration
-        if key not in known:
-            known[key] = _per_step(kinds, bound, job, job.batch)
+    pairs = zip(cores, claims.different, strict=True)
+    steps = [_per_step(able, claim, bound, claim.job.batch) for able, claim in pairs]
+    for index, (job, claim, *_) in enumerate(claims.jobs):
         tally = Tally() if templates else tally
-        wrong = tally.add(repr(job.model.name), known[key], job.steps)
-        wrong = way_out(wrong, job.batch, partial(_per_step, kinds, bound, job))
+        wrong = tally.add(repr(job.model.name), steps[claim.number], job.steps)
         if wrong is not None:
+            wrong = way_out(wrong, job.batch, partial(_per_step, cores[claim.number], claim, bound)) or wrong
             where = "" if wrong.what == "step" else ".steps"
             raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.sentence))
 
 
-def usual_footprint(kinds: Kinds[C], job: Job, parts: Parts[C]) -> Footprint:
-    """The footprint of a job that runs on one core: any core that it may use and that can run it."""
-    able = {kind: core for kind, core in enumerate(kinds.each) if core.refusal(job.model) is None}
-    variants = tuple((kind, parts.phases(job, core)) for kind, core in able.items())
+def usual_footprint(
+    kinds: Kinds[C], able: Mapping[int, C], job: Job, allowed: Sequence[int], parts: Parts[C]
+) -> Footprint:
+    """The footprint of a job that runs on one core: any core that it is allowed and that is able to run it."""
+    variants = tuple([(kind, parts.phases(job, core)) for kind, core in able.items()])
     # in one order, so that jobs which may use the same cores wait in one queue
-    where = tuple(each for each in sorted(set(job.allowed(len(kinds.cores)))) if kinds.of[each] in able)
-    return Footprint(variants, tuple((kind, parts.buffers(core)) for kind, core in enumerate(kinds.each)), where)
+    where = tuple([each for each in sorted(set(allowed)) if kinds.of[each] in able])
+    return Footprint(variants, tuple([(kind, parts.buffers(core)) for kind, core in enumerate(kinds.each)]), where)
 
 
 def assemble(
     cores: Sequence[C],
-    jobs: Sequence[Job],
-    check: Callable[[Job], None],
+    claims: Claims,
     parts: Parts[C],
     footprint: Callable[[Job], Footprint] | None = None,
     machine: Callable[[], tuple[Core, ...]] | None = None,
@@ -303,26 +304,28 @@ def assemble(
 ) -> Program:
     """Make the Program of jobs on cores, both in their order.
 
-    cores, jobs: the cores of the chip; the jobs.
-    check: raises `InputError` if the chip cannot run a job; called once for each distinct job.
+    cores, claims: the cores of the chip; what the jobs claim of it, none of which it refuses.
     parts: makes the parts of the Program.
     footprint: needs of a job, called once for each distinct job; None: `usual_footprint`.
     machine: gives the cores of the Program, if there are more than the cores of the chip.
     templates: as for `lstmsim.machines.lower`.
-    `InputError` if a job can run nowhere, or if the jobs are too large.
+    `InputError` if the jobs are too large.
     """
     kinds = kinds_of(cores)
-    for job in distinct_jobs(jobs):
-        check(job)
-    check_size(kinds, jobs, parts.per_step, templates=templates)
+    able = [kinds.able(claim) for claim in claims.different]
+    allowed = [kinds.allowed(claim, able[claim.number]) for claim in claims.different]
+    check_size(allowed, claims, parts.per_step, templates=templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
-    for job in jobs:
-        key = job.identity
+    for job, claim, rank, from_arrival in claims.jobs:
+        # what `Job.identity` is made of
+        key = (claim.number, job.steps, job.frame_interval)
         if key not in known:
-            known[key] = footprint(job) if footprint else usual_footprint(kinds, job, parts)
+            made = (
+                footprint(job) if footprint else usual_footprint(kinds, able[claim.number], job, claim.allowed, parts)
+            )
+            known[key] = made
         each = known[key]
-        rank, from_arrival = DISPATCH[job.dispatch](job)
         task = Task(
             name=job.name,
             variants=each.variants,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 from math import inf
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
@@ -369,6 +369,62 @@ def distinct_jobs(jobs: Iterable[Job]) -> tuple[Job, ...]:
     for job in jobs:
         first.setdefault(job.configuration, job)
     return tuple(first.values())
+
+
+class Claim(NamedTuple):
+    """What jobs of one configuration claim of a chip with some number of cores, asked once for all of them.
+
+    number: its place among the claims, in the order of the first jobs.
+    job: the first of its jobs.
+    allowed, together, members: what the methods of `Job` by these names give.
+    """
+
+    number: int
+    job: Job
+    allowed: tuple[int, ...]
+    together: tuple[int, ...]
+    members: int
+
+
+class Claimant(NamedTuple):
+    """A job with its claim and its key for the order of dispatch.
+
+    rank, from_arrival: the key, and whether it counts from the job's arrival.
+    """
+
+    job: Job
+    claim: Claim
+    rank: int
+    from_arrival: bool
+
+
+class Claims(NamedTuple):
+    """Jobs as a lowering takes them: the claim of each configuration, and each job, in the order of the jobs."""
+
+    different: tuple[Claim, ...]
+    jobs: tuple[Claimant, ...]
+
+
+def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
+    """Ask jobs what a chip with `cores` cores has to know of them.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> model = Model("m", (Layer(cell("rnn"), 4, 4),))
+    >>> claims = claims_of([Job("a", model, 3), Job("b", model, 9), Job("c", model, 1, cores=(1,))], cores=2)
+    >>> [each.allowed for each in claims.different], [each.claim.number for each in claims.jobs]
+    ([(0, 1), (1,)], [0, 0, 1])
+    """
+    known: dict[Hashable, Claim] = {}
+    claimants = []
+    for job in jobs:
+        key = job.configuration
+        claim = known.get(key)
+        if claim is None:
+            claim = Claim(len(known), job, job.allowed(cores), job.together(cores), job.members(cores))
+            known[key] = claim
+        claimants.append(Claimant(job, claim, *DISPATCH[job.dispatch](job)))
+    return Claims(tuple(known.values()), tuple(claimants))
 
 
 def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:

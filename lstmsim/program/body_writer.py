@@ -1,13 +1,11 @@
-"""Writes the rows of a body, operation after operation, without an object for each, and keeps what was written.
+"""Writes the rows of a body, operation after operation, without an object for each.
 
 A sweep sees most bodies once, and no engine looks at their operations. So they are made only when somebody asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from threading import Lock
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -111,41 +109,3 @@ class BodyWriter:
         self._open = []
         rows = Rows(np.array(self._operations, dtype=np.int64), np.array(needs, dtype=np.int64))
         return Body.of_rows(rows, self._names)
-
-
-V = TypeVar("V")
-
-
-class Kept(Generic[V]):
-    """Results by key. If they are too many, the least recently used result goes first. The last one always stays.
-
-    most, size: largest sum of the sizes of results, and what gives the size of one.
-    """
-
-    def __init__(self, most: int, size: Callable[[V], int]) -> None:
-        self.most, self.size = most, size
-        self.results: dict[Hashable, V] = {}
-        self.total = 0
-        self._lock = Lock()
-
-    def of(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The result of a key. `make` makes it if it is not in the store."""
-        with self._lock:
-            if key in self.results:
-                # the last result in the order of the dictionary is the most recently used one
-                result = self.results[key] = self.results.pop(key)
-                return result
-        made = make()
-        with self._lock:
-            if key not in self.results:
-                self.results[key] = made
-                self.total += self.size(made)
-            while self.total > self.most and len(self.results) > 1:
-                self.total -= self.size(self.results.pop(next(iter(self.results))))
-        return made
-
-    def clear(self) -> None:
-        """Forget all results."""
-        with self._lock:
-            self.results.clear()
-            self.total = 0

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column import phases as bodies
 from lstmsim.machines.column.npu import ColumnCore, Latency
-from lstmsim.machines.column.phases import _once, layer_phases, model_phases, repeated, split_phases, step_phases
+from lstmsim.machines.column.phases import Kept, _once, layer_phases, model_phases, repeated, split_phases, step_phases
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
-from lstmsim.program.body_writer import Kept
 from tests.splits import splits
 from tests.strategies import cores_of_a_chip, models
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.model.cell import segments
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Unit
 from tests.toy_target.cpu import ToyChip, ToyCore
@@ -63,4 +63,7 @@ def per_step(cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str 
 
 def lower(chip: ToyChip, jobs: Sequence[Job], templates: bool, check: Callable[[Job], None]) -> Program:
     parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, UNITS))
-    return assemble(chip.cores, jobs, check, parts, templates=templates)
+    claims = claims_of(jobs, len(chip.cores))
+    for each in claims.different:
+        check(each.job)
+    return assemble(chip.cores, claims, parts, templates=templates)

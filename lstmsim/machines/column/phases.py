@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import NamedTuple
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
 
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column.npu import ColumnCore, Exchange
@@ -17,13 +18,51 @@ from lstmsim.machines.column.passes import WHOLE, Source, Spread, write_pass
 from lstmsim.machines.column.shape import pass_shapes, share_of
 from lstmsim.model.cell import REDUCTIONS, segments
 from lstmsim.model.model import Layer, Model
-from lstmsim.program.body_writer import BodyWriter, Kept
-from lstmsim.program.program import Phase
+from lstmsim.program.body_writer import BodyWriter
+from lstmsim.program.program import Phase, Unit
 
 #: Operations in all the bodies that are kept, of all models and cores: some tens of MB.
 MOST_OPERATIONS = 100_000
 #: Phases of different lengths that are kept of a model on a core; each is a few numbers, without the bodies.
 MOST_LENGTHS = 8192
+
+
+V = TypeVar("V")
+
+
+class Kept(Generic[V]):
+    """Results by key. If they are too many, the least recently used result goes first. The last one always stays.
+
+    most, size: largest sum of the sizes of results, and what gives the size of one.
+    """
+
+    def __init__(self, most: int, size: Callable[[V], int]) -> None:
+        self.most, self.size = most, size
+        self.results: dict[Hashable, V] = {}
+        self.total = 0
+        self._lock = Lock()
+
+    def of(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The result of a key. `make` makes it if it is not in the store."""
+        with self._lock:
+            if key in self.results:
+                # the last result in the order of the dictionary is the most recently used one
+                result = self.results[key] = self.results.pop(key)
+                return result
+        made = make()
+        with self._lock:
+            if key not in self.results:
+                self.results[key] = made
+                self.total += self.size(made)
+            while self.total > self.most and len(self.results) > 1:
+                self.total -= self.size(self.results.pop(next(iter(self.results))))
+        return made
+
+    def clear(self) -> None:
+        """Forget all results."""
+        with self._lock:
+            self.results.clear()
+            self.total = 0
 
 
 class _Made(NamedTuple):
@@ -38,6 +77,11 @@ class _Made(NamedTuple):
 
 
 _KEPT: Kept[_Made] = Kept(MOST_OPERATIONS, lambda made: made.operations)
+
+
+def own_units(core: ColumnCore) -> tuple[Unit, ...]:
+    """The units that every core has."""
+    return Unit("array", core.thread_policy, core.switch_cycles, pipeline="MVM"), Unit("tail", "fifo")
 
 
 def what_is_read(model: Model, core: ColumnCore) -> tuple[Hashable, ...]:

@@ -22,7 +22,14 @@ from lstmsim.base.records import record
 from lstmsim.machines.assembly import Footprint, Phases
 from lstmsim.machines.column.npu import TURN_CYCLES, ColumnCore, ColumnNpu, Memory
 from lstmsim.machines.column.passes import ARRAY
-from lstmsim.machines.column.phases import model_phases, share_weights, split_phases, split_refusal, spreads_over
+from lstmsim.machines.column.phases import (
+    model_phases,
+    own_units,
+    share_weights,
+    split_phases,
+    split_refusal,
+    spreads_over,
+)
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.operations import Dependence, Operation
@@ -155,11 +162,6 @@ def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers:
         wait = transfers.need(operations[end], end, "weights")
         body[first] = body[first]._replace(needs=(*body[first].needs, wait))
         body[last] = body[last]._replace(frees=transfers.first_buffer + block[1])
-
-
-def own_units(core: ColumnCore) -> tuple[Unit, ...]:
-    """The units that every core has."""
-    return Unit("array", core.thread_policy, core.switch_cycles, pipeline="MVM"), Unit("tail", "fifo")
 
 
 def places(chip: ColumnNpu, job: Job) -> tuple[tuple[int, ...], ...]:

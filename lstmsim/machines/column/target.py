@@ -17,11 +17,11 @@ from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
-from lstmsim.machines.column.phases import model_phases, operations_per_step, split_refusal, spreads_over
-from lstmsim.machines.column.plan import Plan, own_units, places
+from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
+from lstmsim.machines.column.plan import Plan, places
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import SPLITS, Job
+from lstmsim.model.scenario import SPLITS, Job, claims_of
 from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:
@@ -147,17 +147,22 @@ class _ColumnTarget(Target):
         return all(core.weight_kib is None for core in chip.cores)
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        jobs = [job.settled(len(chip.cores)) for job in jobs]
+        claims = claims_of([job.settled(len(chip.cores)) for job in jobs], len(chip.cores))
+        split = any(each.job.split for each in claims.different)
+        plain = not split and all(core.weight_kib is None for core in chip.cores)
+        refuse = partial(self.check_job, chip.cores) if plain else partial(self.check, chip)
+        for each in claims.different:
+            refuse(each.job)
         parts = Parts(
             self.per_step,
             lambda job, core: model_phases(job.model, core, job.steps),
             lambda core: (Buffer("accumulator bank", core.accumulator_banks),),
             lambda kind, core: Core(kind, own_units(core), core.threads, ARRAY),
         )
-        if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
-            return assemble(chip.cores, jobs, partial(self.check_job, chip.cores), parts, templates=templates)
-        plan, refuse = Plan(chip, jobs), partial(self.check, chip)
-        return assemble(chip.cores, jobs, refuse, parts, plan.footprint, lambda: plan.machine, templates=templates)
+        if plain:
+            return assemble(chip.cores, claims, parts, templates=templates)
+        plan = Plan(chip, [each.job for each in claims.jobs])
+        return assemble(chip.cores, claims, parts, plan.footprint, lambda: plan.machine, templates=templates)
 
     def check(self, chip: ColumnNpu, job: Job) -> None:
         """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""

@@ -37,7 +37,7 @@ from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, 
 from lstmsim.model.cells import LayerProduct, step_products
 from lstmsim.model.figures import PlannedProduct, PlannedProducts, merged
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.program import Core, Phase, Program
 
 
@@ -309,18 +309,18 @@ def kinds_of_cores(chip: MulticoreCpu, threads: Sequence[int]) -> tuple[int, ...
 def lower(chip: MulticoreCpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
     chip = chip.bare
-    kinds = kinds_of_cores(chip, [job.members(len(chip.cores)) for job in jobs])
-
-    def check(job: Job) -> None:
-        MulticoreEntries().check(chip, job)
-        _check_length(chip, job)
+    claims = claims_of(jobs, len(chip.cores))
+    kinds = kinds_of_cores(chip, [each.members for each in claims.different])
+    for each in claims.different:
+        MulticoreEntries().check(chip, each.job)
+        _check_length(chip, each.job)
 
     def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
         return operations_per_step(chip, model, batch, members)
 
     parts: Parts[CpuCore] = Parts(per_step, lambda job, _: (), lambda _: (), _core)
     footprint = partial(_footprint, chip, kinds)
-    return assemble(chip.cores, jobs, check, parts, footprint, lambda: cores_of(chip, kinds), templates=templates)
+    return assemble(chip.cores, claims, parts, footprint, lambda: cores_of(chip, kinds), templates=templates)
 
 
 def _core(kind: int, core: CpuCore) -> Core:

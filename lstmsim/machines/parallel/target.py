@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.assembly import PerStep, check_size, kinds_of
+from lstmsim.machines.assembly import PerStep, check_size
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
 from lstmsim.machines.target import Fault, Fidelity, Target
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class _ParallelTarget(Target):
             )
         for job in jobs:
             self.check(chip, job)
-        kinds = kinds_of(chip.cores)
-        persistent = chip.recurrent == "persistent"
-        check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell", persistent=persistent))
+        claims, persistent = claims_of(jobs, len(chip.cores)), chip.recurrent == "persistent"
+        bound = partial(self.per_step, fused=chip.fusion != "cell", persistent=persistent)
+        check_size([[chip.core]] * len(claims.different), claims, bound)
         lowered = program_of_jobs(chip, device_jobs(chip, jobs))
         return tabled(lowered.flat, lowered.names)
 

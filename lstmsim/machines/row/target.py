@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.base.keys import described, keys_of
@@ -18,7 +18,7 @@ from lstmsim.machines.row.plan import PROGRAMS, Block, plan
 from lstmsim.machines.row.timing import MVU, UNITS, BlockTimer, Wait, Written
 from lstmsim.machines.target import Fault, Fidelity, Target
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.operations import Dependence, Name, Operation, rows_of
 from lstmsim.program.program import Body, Core, Phase, Program, Unit
 
@@ -233,7 +233,10 @@ class _RowTarget(Target):
             return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
 
         parts = Parts(self.per_step, phases, lambda _: (), _core)
-        return assemble(chip.cores, jobs, partial(self.check_job, chip.cores), parts, templates=templates)
+        claims = claims_of(jobs, len(chip.cores))
+        for each in claims.different:
+            self.check_job(chip.cores, each.job)
+        return assemble(chip.cores, claims, parts, templates=templates)
 
     def per_step(
         self, cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1
