@@ -142,7 +142,7 @@ def taken_apart(node: ast.AST) -> Iterator[str]:
 
 #: What looks like a question about a machine and is none, and why.
 OTHER_KINDS = {
-    "lstmsim.files.scenario.job_arrivals: entry.steps.kind == 'column'": "steps that stand in a column of a file",
+    "lstmsim.files.scenario.traces: entry.steps.kind == 'column'": "steps that stand in a column of a file",
     "lstmsim.importers.pytorch.names: fact.kind.startswith": "the class of an object in a checkpoint",
     "lstmsim.studies.sweep.expressions: type(node).__name__.lower": "a node of an expression's tree",
 }

@@ -137,6 +137,11 @@ def is_unicode(letters: str) -> bool:
     return True
 
 
+def printable(name: str) -> str:
+    """Say what is wrong with a text as a name; empty if nothing is."""
+    return "" if name.isprintable() and name == name.strip() else "must be printable text without spaces around it"
+
+
 def word(words: Sequence[str]) -> Checker:
     """Make a checker that lets through these words only."""
     quoted = [f"'{each}'" for each in words]

@@ -59,6 +59,13 @@ def find_chip(name: str) -> Path:
     return _find("chip", name, chip_files())
 
 
+def file_named(kind: str, name: str, folder: Path | None = None) -> str:
+    """The file of a `chip` or `model`: the path itself, from `folder` on, or the file of that name; `InputError`."""
+    if is_path(name):
+        return name if folder is None else str(folder / name)
+    return str(find_chip(name) if kind == "chip" else find_model(name))
+
+
 def list_models() -> tuple[Entry, ...]:
     """List every model that comes with lstmsim, in the order of names."""
     return _entries(model_files())

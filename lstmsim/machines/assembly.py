@@ -78,51 +78,50 @@ class PerStep:
 class TooLarge:
     """Why jobs are too many operations to simulate.
 
-    >>> TooLarge("step", "one step of 'm' takes ...").what
-    'step'
+    >>> TooLarge("step", "takes ...").message("'m'")
+    "one step of 'm' takes ..."
     """
 
     what: str  # what is too large: `step`, `job` or `all`
-    sentence: str  # how large it is, and how large it may be
+    sentence: str  # how large it is, and how large it may be; of a step, without whose it is
+
+    def message(self, model: str) -> str:
+        """The whole sentence; `model`: how it names the model."""
+        return f"one step of {model} {self.sentence}" if self.what == "step" else self.sentence
 
 
-def way_out(wrong: TooLarge | None, batch: int, bound: Callable[[int], PerStep]) -> TooLarge | None:
+def way_out(wrong: TooLarge, batch: int, bound: Callable[[int], PerStep]) -> TooLarge:
     """Add to what is too large a smaller batch with which a step is not: a half, a quarter and so on, the largest.
 
-    wrong: what is too large; None if nothing is.
+    wrong: what is too large.
     batch: of the job.
     bound: from a batch to bounds on the operations of one step.
 
-    >>> way_out(TooLarge("step", "one step takes ..."), 40, lambda batch: PerStep(1, 40_000 * batch)).sentence
-    'one step takes ...; with batch 10 it takes up to 400,000'
+    >>> way_out(TooLarge("step", "takes ..."), 40, lambda batch: PerStep(1, 40_000 * batch)).sentence
+    'takes ...; with batch 10 it takes up to 400,000'
     """
-    if wrong is None or wrong.what != "step":
-        return wrong
-    for shift in range(1, batch.bit_length()):
+    for shift in range(1, batch.bit_length() if wrong.what == "step" else 1):
         each = bound(batch >> shift)
         if each.held <= MAX_STEP_OPERATIONS * each.packed:
             return TooLarge("step", f"{wrong.sentence}; with batch {batch >> shift} it takes up to {each.held:,}")
     return wrong
 
 
+@dataclass(slots=True)
 class Tally:
     """A sum of the operations of a scenario's jobs. It takes the jobs in order and says what is too large.
 
     >>> tally = Tally()
-    >>> tally.add("'m'", PerStep(100, 100), steps=50)
-    >>> tally.add("'m'", PerStep(600_000, 600_000), steps=1).sentence
-    "one step of 'm' takes up to 600,000 operations on this chip, more than 500,000: too many to simulate"
+    >>> tally.add(PerStep(100, 100), steps=50)
+    >>> tally.add(PerStep(600_000, 600_000), steps=1).sentence
+    'takes up to 600,000 operations on this chip, more than 500,000: too many to simulate'
     """
 
-    def __init__(self) -> None:
-        self.total = 0
+    total: int = 0
 
-    def add(
-        self, model: str, each: PerStep, steps: int, count: int = 1, exact: Callable[[], int] | None = None
-    ) -> TooLarge | None:
+    def add(self, each: PerStep, steps: int, count: int = 1, exact: Callable[[], int] | None = None) -> TooLarge | None:
         """Add jobs. Returns what is too large; None if nothing is.
 
-        model: the name of the model in a sentence.
         each: bounds on the operations of one step.
         steps: the most steps that one of the jobs has.
         count: how many jobs there are.
@@ -136,7 +135,7 @@ class Tally:
         if self.total > MAX_OPERATIONS >= before and exact is not None:
             self.total = before + each.most * exact()
         if each.held > MAX_STEP_OPERATIONS * each.packed:
-            text = f"one step of {model} takes up to {each.held:,} operations on this chip"
+            text = f"takes up to {each.held:,} operations on this chip"
             bound = MAX_STEP_OPERATIONS * each.packed
             return TooLarge("step", f"{text}, more than {bound:,}: too many to simulate")
         if before <= MAX_OPERATIONS < self.total:
@@ -276,11 +275,11 @@ def check_size(cores: Sequence[Sequence[C]], claims: Claims, bound: Bound[C], *,
     steps = [_per_step(able, claim, bound, claim.job.batch) for able, claim in pairs]
     for index, (job, claim, *_) in enumerate(claims.jobs):
         tally = Tally() if templates else tally
-        wrong = tally.add(repr(job.model.name), steps[claim.number], job.steps)
+        wrong = tally.add(steps[claim.number], job.steps)
         if wrong is not None:
-            wrong = way_out(wrong, job.batch, partial(_per_step, cores[claim.number], claim, bound)) or wrong
+            wrong = way_out(wrong, job.batch, partial(_per_step, cores[claim.number], claim, bound))
             where = "" if wrong.what == "step" else ".steps"
-            raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.sentence))
+            raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.message(repr(job.model.name))))
 
 
 def usual_footprint(

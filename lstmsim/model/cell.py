@@ -147,7 +147,7 @@ class Cell:
         """Name of the node whose value is written back as h."""
         return self.states["h"]
 
-    @property
+    @cached_property
     def projected(self) -> bool:
         """Whether the cell has rows of a projection. Layers of such a cell must give `projection`."""
         return any(stage.rows == "projection" for stage in self.stages)
@@ -203,16 +203,12 @@ class Segment:
         return tuple(dict.fromkeys(source for source in every if source not in own))
 
 
+@lru_cache(maxsize=256)
 def kinds(cell: Cell) -> Mapping[str, str]:
     """Name of the cell -> its rows: `hidden` or `projection` (one number for each unit), or `scalar`.
 
     Parameters have the rows of the first node that reads them.
     """
-    return _kinds(cell)
-
-
-@lru_cache(maxsize=256)
-def _kinds(cell: Cell) -> Mapping[str, str]:
     rows_of = {each.name: stage.rows for stage in cell.stages for each in stage.sums}
     rows_of |= {name: "scalar" for node in cell.nodes if node.operation in REDUCTIONS for name in (node.name,)}
     nodes = ordered(cell)

@@ -146,26 +146,22 @@ MAX_NAME = 100
 MAX_CONSTANT = 1e12
 
 
-def mistakes(cell: Cell) -> list[tuple[str, str]]:
+@lru_cache(maxsize=256)
+def mistakes(cell: Cell) -> tuple[tuple[str, str], ...]:
     """List what is wrong with a cell, as (place, sentence) pairs. Places look like `nodes.ct` or `stages.0.gates.i`.
 
     Rows and the order of stages are judged only if names, inputs and circles are right. If there are no mistakes,
     `lstmsim.model.cell` can cut the graph.
     """
-    return list(_mistakes(cell))
-
-
-@lru_cache(maxsize=256)
-def _mistakes(cell: Cell) -> tuple[tuple[str, str], ...]:
     if len(cell.gates) > MAX_GATES or len(cell.stages) > MAX_GATES or len(cell.sums) > MAX_NODES:
         return (("stages", f"must have at most {MAX_GATES} gates and {MAX_NODES} sums in all"),)
     if len(cell.nodes) > MAX_NODES:
         return (("nodes", f"must be at most {MAX_NODES}, got {len(cell.nodes)}"),)
     # Each group of rules needs a cell that keeps the rules of the groups before it.
     for group in ((_names, _stages, _nodes, _states), (circle,), (streamed_in_time,), (rows_agree, all_used)):
-        mistakes = tuple(islice(chain.from_iterable(rule(cell) for rule in group), MAX_MISTAKES))
-        if mistakes:
-            return mistakes
+        wrong = tuple(islice(chain.from_iterable(rule(cell) for rule in group), MAX_MISTAKES))
+        if wrong:
+            return wrong
         if group == (circle,):
             cell = in_order(cell)
     return ()

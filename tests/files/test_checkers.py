@@ -10,7 +10,8 @@ import pytest
 
 from lstmsim.base.errors import MAX_MISTAKES, InputError
 from lstmsim.base.keys import Entry, Key, entry_class, entry_values, keys_of
-from lstmsim.files.yaml.document import check, document_of, usable
+from lstmsim.files.scenario.schema import check, usable
+from lstmsim.files.yaml.document import document_of
 
 
 def _even(number: int) -> str:

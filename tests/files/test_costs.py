@@ -13,7 +13,7 @@ from lstmsim import machines
 from lstmsim.analysis.report import measure
 from lstmsim.base import wording
 from lstmsim.base.errors import MAX_MISTAKES, InputError
-from lstmsim.files.scenario import jobs as job_steps
+from lstmsim.files.scenario import entries as job_steps
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.yaml import source as json_source
 from lstmsim.machines.column.npu import ColumnCore

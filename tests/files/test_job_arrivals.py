@@ -10,8 +10,7 @@ import pytest
 
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario import arrival_file, job_arrivals
-from lstmsim.files.scenario import jobs as job_entries
+from lstmsim.files.scenario import arrival_file, entries, jobs
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes
@@ -103,7 +102,7 @@ def test_rows_of_a_file_count_as_jobs(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "come.csv").write_text("arrival_cycles\n1\n2\n3\n")
     data = scenario({"kind": "file", "path": str(tmp_path / "come.csv")})
     del data["jobs"][0]["count"]
-    monkeypatch.setattr(job_entries, "MAX_JOBS", 5)
+    monkeypatch.setattr(entries, "MAX_JOBS", 5)
     assert len(load_scenario(data).jobs) == 3
     with pytest.raises(InputError, match=r"jobs\.1\.arrival: more than 5 jobs in all"):
         load_scenario({**data, "jobs": data["jobs"] * 2})
@@ -145,7 +144,7 @@ def test_what_comes_too_late_is_refused_at_the_first(monkeypatch: pytest.MonkeyP
             drawn += 1
             yield cycle
 
-    monkeypatch.setattr(job_arrivals, "arrivals", counting)
+    monkeypatch.setattr(jobs, "arrivals", counting)
     for process in ({"kind": "fixed", "interval_cycles": 10**9}, {"kind": "stream", "frame_ms": 10**4}):
         drawn = 0
         with pytest.raises(
@@ -162,7 +161,7 @@ def test_only_clients_that_ask_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append(client)
         return think_cycles(loop, client, frequency_mhz, key)
 
-    monkeypatch.setattr(job_arrivals, "think_cycles", counting)
+    monkeypatch.setattr(jobs, "think_cycles", counting)
     closed = {"kind": "closed", "clients": 10**6, "think_ms": 0.01}
     few = load_scenario(scenario(closed, count=3)).jobs
     assert few == load_scenario(scenario({**closed, "clients": 3}, count=3)).jobs

@@ -13,7 +13,7 @@ import pytest
 
 import lstmsim as api
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.job_checks import Initials
+from lstmsim.files.scenario.first_states import Initials
 from lstmsim.files.scenario.numbers import job_data
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario

@@ -9,7 +9,7 @@ import pytest
 
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.job_arrivals import unique_names
+from lstmsim.files.scenario.entries import unique_names
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario, scenario_from_document
 from lstmsim.files.yaml.document import document_of
 from lstmsim.files.yaml.source import parse_document, read_document

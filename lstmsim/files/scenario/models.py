@@ -16,9 +16,18 @@ from lstmsim.base.keys import Described, entry_values, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.files.catalog import input_files
-from lstmsim.files.scenario.schema import CellEntry, LayerEntry, ModelFile, PrecisionEntry, StageEntry, core_entry
-from lstmsim.files.yaml.document import Document, WrongPaths, usable
-from lstmsim.files.yaml.source import LABEL
+from lstmsim.files.scenario.schema import (
+    CellEntry,
+    LayerEntry,
+    ModelFile,
+    PrecisionEntry,
+    ScenarioFile,
+    StageEntry,
+    WrongPaths,
+    core_entry,
+    usable,
+)
+from lstmsim.files.yaml.document import LABEL, Document
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import Fault, Target
 from lstmsim.model.cell import Cell, Gate, Node, Stage, Sum
@@ -30,9 +39,14 @@ from lstmsim.model.scenario import Chip
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read_cells(document: Document, path: DataPath, wrong: WrongPaths) -> Mapping[str, Cell | None]:
-    """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake."""
-    holder = document.at(path)
+def read_cells(
+    document: Document, holder: Any, path: DataPath, wrong: WrongPaths, right: Mapping[str, CellEntry] | None = None
+) -> Mapping[str, Cell | None]:
+    """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake.
+
+    holder, path: the mapping, and its path in the document.
+    right: the entries of the cells if no entry of the document has mistakes.
+    """
     entries = holder.get("cells") if isinstance(holder, dict) else None
     cells: dict[str, Cell | None] = {}
     for name, data in (entries if isinstance(entries, dict) else {}).items():
@@ -41,8 +55,8 @@ def read_cells(document: Document, path: DataPath, wrong: WrongPaths) -> Mapping
             document.blame(place, f"{show(name)} is a built-in cell, take another name", key=True)
             continue
         cells[name] = None
-        keys = wrong.below(place)
-        entry = usable(CellEntry, data, keys)
+        keys = wrong.below(place) if right is None else set()
+        entry = usable(CellEntry, data, keys) if right is None else right[name]
         if not name or not name.isprintable() or name != name.strip():
             text = f"a cell's name must be printable text without spaces around it, got {show(name)}"
             document.blame(place, text, key=True)
@@ -101,28 +115,56 @@ def _paths(data: Any, path: DataPath = ()) -> Iterator[DataPath]:
 STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
 
 
+def read_models(document: Document, wrong: WrongPaths, order: ScenarioFile | None) -> list[Model | None]:
+    """Read the model of each job entry; None for a wrong model.
+
+    order: the entry of the document, if it has no mistakes.
+    """
+    cells = read_cells(document, document.data, (), wrong, None if order is None else order.cells)
+    jobs = document.data.get("jobs")
+    # equal models become one object, because other functions tell models apart by identity
+    one: dict[tuple[object, ...], Model] = {}
+    models: list[Model | None] = []
+    for index, data in enumerate(jobs if isinstance(jobs, list) else []):
+        model = None
+        if isinstance(data, dict) and "model" in data:
+            path, entry = ("jobs", index, "model"), None if order is None else order.jobs[index].model
+            model = read_model(document, data["model"], path, wrong, cells, entry)
+        if model is not None:
+            model = one.setdefault((model, model.weights, model.states_from, model.states_whole), model)
+        models.append(model)
+    return models
+
+
 def read_model(
-    document: Document, path: DataPath, wrong: WrongPaths, shared: Mapping[str, Cell | None] | None = None
+    document: Document,
+    data: Any,
+    path: DataPath,
+    wrong: WrongPaths,
+    shared: Mapping[str, Cell | None] | None = None,
+    right: ModelFile | None = None,
 ) -> Model | None:
-    """Read a model; None if it has mistakes. A cell is one of the model, else a shared one, else a built-in one."""
-    data = document.at(path)
-    cells = {**CELLS, **(shared or {}), **read_cells(document, path, wrong)}
-    keys = wrong.below(path) - {"layers"}
+    """Read a model; None if it has mistakes. A cell is one of the model, else a shared one, else a built-in one.
+
+    data, path: the model's data, and their path in the document.
+    right: the model's entry, if no entry of the document has mistakes.
+    """
+    own = read_cells(document, data, path, wrong, None if right is None else right.cells)
+    cells = {**CELLS, **(shared or {}), **own}
     entries = data.get("layers") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
         return None
     known = [_known_cell(document, (*path, "layers", index), each, cells) for index, each in enumerate(entries)]
     layers = []
     for index, each in enumerate(entries):
-        place = (*path, "layers", index)
-        entry = usable(LayerEntry, each, wrong.below(place))
+        entry = right.layers[index] if right else usable(LayerEntry, each, wrong.below((*path, "layers", index)))
         if entry is None:
             return None
         # an unknown cell gets a stand-in, so that the rest of the stack can still be checked
         instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
         cell = cells.get(entry.cell) or instead
         layers.append(Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse))
-    head = usable(ModelFile, data, keys, STAND_IN)
+    head = right or usable(ModelFile, data, wrong.below(path) - {"layers"}, STAND_IN)
     if head is None:
         return None
     name = head.name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
@@ -177,17 +219,34 @@ class Numbers(NamedTuple):
 
     precision: Precision
     given: bool
-    calibration: dict[str, str]
+    calibration: Mapping[str, str]
+    own_width: bool = False  # whether the file states the width of weights
 
 
-def read_precision(document: Document, wrong: WrongPaths, models: Sequence[Model | None], *, given: bool) -> Numbers:
-    """Read the key `precision` of a document. Mistakes between its keys are noted in the document."""
-    keys = wrong.below(("precision",))
-    entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
+def read_numbers(document: Document, wrong: WrongPaths, chip: ChipRead, models: Sequence[Model | None]) -> Numbers:
+    """Read the key `precision` of a document, and note what is wrong in it and the width of the chip's weights."""
+    given, stated = "precision" in document.data, document.data.get("precision", {})
+    bits = _one_width(document, chip.widths, stated.get("weight_bits") if isinstance(stated, dict) else None)
+    if isinstance(stated, dict) and bits is not None:
+        # the one width of weights is that of `precision` or, if `precision` states none, that of the cores
+        stated = document.data["precision"] = {**stated, "weight_bits": bits}
+    if not given and not stated:
+        return Numbers(Precision(), False, {})
+    entry = usable(PrecisionEntry, stated, wrong.below(("precision",))) or PrecisionEntry()
     precision = Precision(**{key: value for key, value in entry_values(entry).items() if key != "calibration"})
     for key, text in precision.mistakes():
         document.blame(("precision", key), text)
-    return Numbers(precision, given, _calibration(document, entry, models))
+    return Numbers(precision, given, _calibration(document, entry, models), bits is not None)
+
+
+def _one_width(document: Document, widths: Sequence[tuple[DataPath, int]], bits: int | None) -> int | None:
+    """Give the width of weights; None if neither `precision` nor a core states it. Other widths of cores are noted."""
+    for path, own in widths:
+        bits = own if bits is None else bits
+        if own != bits:
+            text = f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
+            document.blame(path, text)
+    return bits
 
 
 def _calibration(document: Document, entry: PrecisionEntry, models: Sequence[Model | None]) -> dict[str, str]:
@@ -205,29 +264,59 @@ def _calibration(document: Document, entry: PrecisionEntry, models: Sequence[Mod
 
 
 @record
-class Cores:
-    """The cores of a chip, None for a wrong one; `known`: whether their number is right; target None: unknown kind."""
+class ChipRead:
+    """A chip as far as it has been read."""
 
-    cores: tuple[Any, ...]
-    known: bool
-    target: Target | None = None
+    cores: tuple[Any, ...] = ()  # None for a wrong one
+    known: bool = False  # whether the number of cores is right
+    target: Target | None = None  # its machine; None: the kind is unknown, or there are no cores
+    chip: Chip | None = None  # None if there are mistakes in it
+    idle: tuple[Fault, ...] = ()  # faults of the keys that change nothing; not noted yet
+    widths: tuple[tuple[DataPath, int], ...] = ()  # widths of weights that cores state, with the paths of their keys
 
 
-def read_cores(document: Document, path: DataPath, wrong: WrongPaths) -> Cores:
-    """Read the cores of a chip. Mistakes between the keys of a core, or between cores, are noted in the document."""
-    chip = document.at(path)
-    entries = chip.get("cores") if isinstance(chip, dict) else None
-    target = _machine(chip)
-    if not isinstance(entries, list) or target is None:
-        return Cores((), known=False)
+def read_chip(document: Document, data: Any, path: DataPath, wrong: WrongPaths, entry: Any = None) -> ChipRead:
+    """Read a chip. Mistakes between the keys of a core, between cores, or between keys are noted in the document.
+
+    data, path: the chip's data, and their path in the document.
+    entry: the chip's entry, if no entry of the document has mistakes.
+    """
+    target, before = _machine(data), len(document.mistakes)
+    if target is None:
+        return ChipRead()
+    entries = data.get("cores")
+    if not isinstance(entries, list):
+        return ChipRead(idle=tuple(target.without_effect(data)))
+    cores, known = _read_cores(document, target, entries, (*path, "cores"), wrong, entry and entry.cores)
+    asked = [(index, target.weight_width(each)) for index, each in enumerate(entries) if isinstance(each, dict)]
+    widths = tuple(((*path, "cores", index, width[0]), width[1]) for index, width in asked if width is not None)
+    idle = tuple(target.without_effect(data))
+    if len(cores) > MAX_CORES:
+        document.blame((*path, "cores"), f"must be at most {MAX_CORES} cores, counts included")
+        return ChipRead(idle=idle, widths=widths)
+    for sentence in target.faults_of_all([core for core in cores if core is not None]):
+        document.blame((*path, "cores"), sentence)
+    if known and None not in cores and not (wrong and wrong.below(path) & set(keys_of(target.chip))):
+        # each number is right by itself
+        for fault in target.chip_faults(data, cores):
+            blame(document, path, fault)
+    right = entry is not None and len(document.mistakes) == before
+    chip = target.chip_of({**data, "name": entry.name}, cores) if right else None
+    return ChipRead(tuple(cores), known, target, chip, idle, widths)
+
+
+def _read_cores(
+    document: Document, target: Target, entries: list[Any], path: DataPath, wrong: WrongPaths, right: Any
+) -> tuple[list[Any], bool]:
+    """Read the cores, until they are too many. Also tell whether their number is right."""
     cores: list[Any] = []
     known = True
     # equal entries share one core; a core with mistakes is made again for each entry, so that each entry is blamed
     made: dict[str, Any] = {}
     for index, data in enumerate(entries):
-        place = (*path, "cores", index)
-        keys = wrong.below(place)
-        entry: Any = usable(core_entry(target.kind), data, keys)
+        place = (*path, index)
+        keys = wrong.below(place) if right is None else set()
+        entry: Any = usable(core_entry(target.kind), data, keys) if right is None else right[index]
         known = known and entry is not None and "count" not in keys
         if entry is None or keys & target.together:
             cores.append(None)
@@ -237,26 +326,15 @@ def read_cores(document: Document, path: DataPath, wrong: WrongPaths) -> Cores:
             if core is None:
                 core = target.core_of(given)
                 faults = [core] if isinstance(core, Fault) else target.core_faults(core)
-                blame_all(document, place, faults)
+                for fault in faults:
+                    blame(document, place, fault)
                 core = None if faults else core
             if core is not None:
                 made[repr(given)] = core
             cores.extend([core] * min(entry.count, MAX_CORES + 1))
         if len(cores) > MAX_CORES:
-            document.blame((*path, "cores"), f"must be at most {MAX_CORES} cores, counts included")
-            return Cores((), known=False)
-    for sentence in target.faults_of_all([core for core in cores if core is not None]):
-        document.blame((*path, "cores"), sentence)
-    if known and None not in cores:
-        _check_whole(document, path, wrong, Cores(tuple(cores), known, target))
-    return Cores(tuple(cores), known, target)
-
-
-def _check_whole(document: Document, path: DataPath, wrong: WrongPaths, cores: Cores) -> None:
-    """Note mistakes between the numbers of a chip, if each number is right by itself."""
-    chip, mistaken = document.at(path), wrong.below(path)
-    if cores.target is not None and not mistaken & set(keys_of(cores.target.chip)):
-        blame_all(document, path, cores.target.chip_faults(chip, cores.cores))
+            break
+    return cores, known
 
 
 def _machine(chip: Any) -> Target | None:
@@ -270,45 +348,12 @@ def own_keys(entry: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "count" and key not in wrong}
 
 
-def blame_all(document: Document, place: DataPath, faults: Sequence[Fault]) -> None:
-    """Note the faults of the entry at `place`. Of several keys, a key that the command line changed is blamed."""
-    for fault in faults:
-        overridden = [key for key in fault.keys if document.place((*place, *key)).startswith(LABEL)]
-        key = (overridden or fault.keys)[0]
-        hint = nearest(str(key[-1]), fault.known) if fault.known else ""
-        document.blame((*place, *key), f"{fault.sentence}{hint}", key=bool(fault.known))
-
-
-def without_effect(document: Document) -> None:
-    """Note the keys of the scenario's chip that change nothing."""
-    chip = document.data.get("chip")
-    target = _machine(chip)
-    if target is not None:
-        blame_all(document, ("chip",), target.without_effect(chip))
-
-
-def check_width(document: Document, bits: int | None) -> int | None:
-    """Give the width of weights; None if neither `precision` nor a core states it. Other widths of cores are noted."""
-    chip = document.data.get("chip")
-    target = _machine(chip)
-    entries = chip.get("cores") if target is not None else None
-    for index, core in enumerate(entries if isinstance(entries, list) else []):
-        width = target.weight_width(core) if target is not None and isinstance(core, dict) else None
-        if width is None:
-            continue
-        key, own = width
-        bits = own if bits is None else bits
-        if own != bits:
-            text = f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
-            document.blame(("chip", "cores", index, key), text)
-    return bits
-
-
-def build_chip(entry: Any, data: dict[str, Any], cores: Cores) -> Chip:
-    """Build the chip of an entry without mistakes."""
-    assert cores.target is not None, "its kind has been checked"
-    chip: Chip = cores.target.chip_of({**data, "name": entry.name}, cores.cores)
-    return chip
+def blame(document: Document, place: DataPath, fault: Fault) -> None:
+    """Note a fault of the entry at `place`. Of several keys, a key that the command line changed is blamed."""
+    overridden = [key for key in fault.keys if document.place((*place, *key)).startswith(LABEL)]
+    key = (overridden or fault.keys)[0]
+    hint = nearest(str(key[-1]), fault.known) if fault.known else ""
+    document.blame((*place, *key), f"{fault.sentence}{hint}", key=bool(fault.known))
 
 
 _OF_SCENARIO = ("precision", "arrivals")

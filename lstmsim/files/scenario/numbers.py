@@ -19,7 +19,7 @@ import numpy as np
 from lstmsim.base.bounded import bounded_file, placed
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
-from lstmsim.files.scenario.job_checks import ZERO
+from lstmsim.files.scenario.first_states import ZERO
 from lstmsim.importers.files import read_states, read_weights
 from lstmsim.importers.tensors import floats, read_safetensors, shape_text
 from lstmsim.model.model import Model

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.jobs import entry_keys, job_templates, tenant_offers
+from lstmsim.files.scenario.entries import JobRecord
+from lstmsim.files.scenario.jobs import offers_of
 from lstmsim.files.scenario.models import left_out
-from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
-from lstmsim.files.yaml.source import apply_overrides
+from lstmsim.files.scenario.scenario_file import apply_overrides, checked_scenario, open_scenario
+from lstmsim.files.scenario.schema import ArrivalEntry
 from lstmsim.model.scenario import Job, Scenario
+from lstmsim.traffic.arrivals import ClosedLoop, Stream, arrival_arrays, deadline_arrays
+from lstmsim.traffic.lengths import length_arrays
 from lstmsim.traffic.streams import CHUNK
 
 Ints = NDArray[np.int64]
@@ -70,30 +73,25 @@ def load_requests(
     if requests is not None and not 1 <= requests <= MAX_REQUESTS:
         raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))
     document, name = open_scenario(source)
-    checked = checked_scenario(document, overrides, single=True)
-    entries = job_templates(document, checked.order, checked.models)
+    read = checked_scenario(document, overrides, name, single=True)
     jobs: list[Job] = []
     origins: list[int] = []
     tenants: list[tuple[str, str]] = []
     streams, total, ends = [], 0, []
-    keys = entry_keys([job.name for job in entries])
-    for index, (entry, job, key) in enumerate(zip(checked.order.jobs, entries, keys, strict=True)):
-        own = checked.arrivals.check(index, entry)
-        endless = requests is not None and checked.arrivals.goes_on(index, entry)
-        count = requests if requests is not None and endless else own
-        ends.append(0 if endless else own)
-        lengths = checked.steps.possible(index)
-        chunk = (
-            max(1, count) if isinstance(entry.arrival, list) else max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(entries)))
-        )
-        steps = checked.steps.in_arrays(index, entry, key, chunk)
-        templates = _templates(steps, lengths, len(jobs))
-        jobs += [replace(job, steps=steps) for steps in lengths]
+    for index, each in enumerate(read.records):
+        endless = requests is not None and each.process is not None
+        count = requests if requests is not None and endless else each.count
+        ends.append(0 if endless else each.count)
+        ahead = max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(read.records)))
+        chunk = max(1, count) if isinstance(each.entry.arrival, list) else ahead
+        lengths, shared = each.steps.possible, read.keys_of_jobs(each)
+        templates = _templates(length_arrays(each.steps.lengths, each.steps.stream, chunk), lengths, len(jobs))
+        jobs += [Job(**shared, steps=steps) for steps in lengths]
         origins += [index] * len(lengths)
-        whose = checked.arrivals.tenants(index, entry, job.tenant) or [job.tenant]
+        whose = each.tenants or [each.tenant]
         places = {name: len(tenants) + place for place, name in enumerate(dict.fromkeys(whose))}
-        tenants += [(name, job.model.name) for name in places]
-        coming = checked.arrivals.in_arrays(index, entry, key, count, chunk)
+        tenants += [(name, each.model.name) for name in places]
+        coming = _in_arrays(each, read.chip.frequency_mhz, count, chunk)
         streams.append(_in_time(coming, templates, [places[name] for name in whose]))
         total += count
     if requests is not None and total < requests:
@@ -101,8 +99,7 @@ def load_requests(
         text = f"the {owner} arrivals end after {total:,}, and none is a process that goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
-    offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)
-    scenario = checked.scenario(tuple(jobs), name, offers)
+    scenario = read.scenario(jobs, offers_of(read, ends))
     return Requests(scenario, _merged(streams, count), count, tuple(tenants), tuple(origins))
 
 
@@ -110,6 +107,29 @@ def _templates(blocks: Iterable[Ints], lengths: Sequence[int], first: int) -> It
     """Turn numbers of steps into templates: `first` stands for the first of the possible `lengths`, and so on."""
     known = np.array(lengths)
     return (first + np.searchsorted(known, block) for block in blocks)
+
+
+def _in_arrays(each: JobRecord, clock: float, count: int, chunk: int) -> Iterator[tuple[Ints, Ints | None]]:
+    """Yield the arrivals of an entry in its order, and latency limits (None: there are none)."""
+    stated, process = each.entry.arrival, each.process
+    if process is None or not isinstance(stated, ArrivalEntry):
+        cycles = each.rows.cycles if each.rows is not None else stated
+        listed = np.array(cycles) if isinstance(cycles, list) else np.full(each.count, cycles)
+        listed = listed.astype(np.int64, copy=False)[:count]
+        return ((listed[first : first + chunk], None) for first in range(0, len(listed), chunk))
+    if isinstance(process, ClosedLoop):
+        text = "clients wait for their answers, which a stream of requests does not support: use simulate --serving"
+        raise InputError(Mistake(each.place, text))
+    blocks = arrival_arrays(process, count, clock, (stated.seed, *each.key), chunk)
+    if isinstance(process, Stream):
+        return _until_the_next(blocks, deadline_arrays(process, count, clock, chunk))
+    return ((block, None) for block in blocks)
+
+
+def _until_the_next(cycles: Iterator[Ints], following: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
+    """Frames, each with the cycles until the next one comes. The next one of the last may be too late to come."""
+    for block, ends in zip(cycles, following, strict=True):
+        yield block[: len(ends)], ends - block[: len(ends)]
 
 
 def _in_time(

@@ -1,41 +1,32 @@
 """Scenario, chip and model files: read, checked as a whole, and turned into the plain descriptions that targets take.
 
-First `PATH=VALUE` changes are made and names of chips and models are replaced by their contents. Then everything is
-checked. All mistakes of all files come in one `InputError`, in the order of their lines.
+A scenario is read in passes; each does one thing to the end and hands on a frozen record. `PATH=VALUE` changes are made
+and names of chips and models are replaced by their contents (here); the document is checked against its schema
+(`schema`); the chip is read and built, then models and numbers (`models`); each job entry is read (`entries`); the
+scenario is built from these records (`jobs`). All mistakes of all files come in one `InputError`, in the order of their
+lines.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.catalog import find_chip, find_model, is_path
-from lstmsim.files.scenario.job_arrivals import JobArrivals
-from lstmsim.files.scenario.jobs import JobSteps, build_jobs, check_jobs, job_templates, tenant_offers
-from lstmsim.files.scenario.models import (
-    Cores,
-    Numbers,
-    build_chip,
-    check_width,
-    left_out,
-    read_cells,
-    read_cores,
-    read_model,
-    read_precision,
-    without_effect,
-)
-from lstmsim.files.scenario.schema import ArrivalEntry, ModelFile, ScenarioFile, StepsEntry, chip_entry, scenario_entry
-from lstmsim.files.yaml.document import Document, check, document_of
-from lstmsim.files.yaml.source import apply_overrides, read_document
-from lstmsim.machines.registry import target_of
+from lstmsim.base.wording import dotted, nearest, show
+from lstmsim.files.catalog import file_named, is_path
+from lstmsim.files.scenario.entries import Entries
+from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
+from lstmsim.files.scenario.models import blame, left_out, read_chip, read_model, read_models, read_numbers
+from lstmsim.files.scenario.schema import ModelFile, check, chip_entry, scenario_entry
+from lstmsim.files.yaml.document import LABEL, Document, Place, document_of
+from lstmsim.files.yaml.source import copied, copied_data, parse_document, read_document
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Chip, Job, Offer, Scenario
+from lstmsim.model.scenario import Chip, Scenario
 
 
 class Opened(Mapping[str, Any]):
@@ -77,7 +68,7 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
     """
     document, name = open_scenario(source)
     given = tuple(overrides)
-    kept = Opened(copy.deepcopy(document), given, name) if draws(document, given) else None
+    kept = Opened(copied(document), given, name) if draws(document, given) else None
     scenario = scenario_from_document(document, overrides, name)
     object.__setattr__(scenario, "origin", kept)
     return scenario
@@ -86,7 +77,7 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
 def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Document, str]:
     """Read a file, or data in the layout of a file, as a document. Also give the name for a scenario without a name."""
     if isinstance(source, Opened):
-        document = copy.deepcopy(source.document)
+        document = copied(source.document)
         apply_overrides(document, source.overrides, References(document).expand, left_out)
         return document, source.name
     if isinstance(source, Mapping):
@@ -96,17 +87,17 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
     """Load the chip preset of a name, or the chip in a file; `InputError` with every mistake."""
-    document = _named_document(os.fspath(name_or_path), find_chip)
+    document = _named_document("chip", os.fspath(name_or_path))
     entry, wrong = check(chip_entry(document.data), document)
-    cores = read_cores(document, (), wrong)
-    if entry is None or document.mistakes:
+    read = read_chip(document, document.data, (), wrong, entry)
+    if read.chip is None or document.mistakes:
         raise _error(document)
-    return build_chip(entry, document.data, cores)
+    return read.chip
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     """Load the model of a name that comes with lstmsim, or the model in a file; `InputError` with every mistake."""
-    return _model(_named_document(os.fspath(name_or_path), find_model))
+    return _model(_named_document("model", os.fspath(name_or_path)))
 
 
 def model_and_steps(source: Any) -> tuple[Model, int | None]:
@@ -115,95 +106,140 @@ def model_and_steps(source: Any) -> tuple[Model, int | None]:
     source: name of the model, its file, or data in the layout of a model file.
     `InputError` with every mistake.
     """
-    if isinstance(source, str | os.PathLike):
-        document = _named_document(os.fspath(source), find_model)
-    else:
-        document = document_of(source)
+    named = isinstance(source, str | os.PathLike)
+    document = _named_document("model", os.fspath(source)) if named else document_of(source)
     model = _model(document)
     return model, document.data.get("steps")
 
 
 def _model(document: Document) -> Model:
-    _, wrong = check(ModelFile, document)
-    model = read_model(document, (), wrong)
+    entry, wrong = check(ModelFile, document)
+    model = read_model(document, document.data, (), wrong, right=entry)
     if model is None or document.mistakes:
         raise _error(document)
     return model
 
 
-def _named_document(name: str, find: Callable[[str], Path]) -> Document:
-    """Read the file of a chip or model. If the file gives no `name`, `name` becomes its name."""
-    document = read_document(name if is_path(name) else find(name))
+def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """Load a scenario from a document, which changes: names are replaced and overrides are made."""
+    return build_scenario(checked_scenario(document, overrides, name))
+
+
+def checked_scenario(
+    document: Document, overrides: Sequence[str], name: str = "scenario", *, single: bool = False
+) -> ReadScenario:
+    """Read a scenario document: everything of the scenario but its jobs.
+
+    name: of the scenario, if the document gives none.
+    single: whether each entry stands for a stream of requests, and not for jobs that are all there.
+    """
+    references = References(document)
+    apply_overrides(document, overrides, references.expand, left_out)
+    references.expand_all()
+    data = document.data
+    order, wrong = check(scenario_entry(data), document, references.failed)
+    chip = read_chip(document, data.get("chip"), ("chip",), wrong, order and order.chip)
+    models = read_models(document, wrong, order)
+    records = Entries(document, wrong, order, chip, models, single).read()
+    # note keys without effect in the choice of jobs and in the chip
+    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
+        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
+        document.blame(("preemption",), text)
+    for fault in chip.idle:
+        blame(document, ("chip",), fault)
+    numbers = read_numbers(document, wrong, chip, models)
+    if order is None or chip.chip is None or chip.target is None or document.mistakes:
+        raise _error(document)
+    built = chip.chip
+    if numbers.own_width:
+        built = chip.target.with_weight_bits(built, numbers.precision.weight_bits)
+    return ReadScenario(order, name, built, records, numbers)
+
+
+def _named_document(kind: str, name: str, folder: Path | None = None) -> Document:
+    """Read the file of a chip or model. If the file gives no `name`, `name` becomes its name.
+
+    folder: where paths of files start.
+    """
+    document = read_document(file_named(kind, name, folder))
     document.data.setdefault("name", Path(name).stem if is_path(name) else name)
     return document
 
 
-class Checked(NamedTuple):
-    """A scenario document without mistakes."""
-
-    order: ScenarioFile
-    chip: Chip
-    models: list[Model]
-    arrivals: JobArrivals
-    steps: JobSteps
-    numbers: Numbers
-
-    def scenario(self, jobs: tuple[Job, ...], name: str, offers: Mapping[str, Offer]) -> Scenario:
-        """Build the scenario with these jobs; `name` is its name if the file gives none."""
-        own = self.numbers
-        called = self.order.name or name
-        parts = [
-            (f"jobs.{index}.{key}", part)
-            for index, entry in enumerate(self.order.jobs)
-            for key, part in (("arrival", entry.arrival), ("steps", entry.steps))
-        ]
-        seeds = {
-            place: part.seed for place, part in parts if isinstance(part, ArrivalEntry | StepsEntry) and part.random
-        }
-        return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration, seeds)
+#: Replaces a name at a path by the chip or model of that name; False if there is none.
+Expand = Callable[[DataPath], bool]
+#: Names the mappings right below a path that a file may leave out and an override may still change.
+LeftOut = Callable[[DataPath], Sequence[str]]
 
 
-def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """Load a scenario from a document, which changes: names are replaced and overrides are made."""
-    checked = checked_scenario(document, overrides)
-    jobs = build_jobs(document, checked.order, checked.models, checked.arrivals, checked.steps)
-    entries = job_templates(document, checked.order, checked.models)
-    counts = [checked.arrivals.check(index, entry) for index, entry in enumerate(checked.order.jobs)]
-    offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, counts)
-    return checked.scenario(jobs, name, offers)
+class _NoSuchPathError(Exception):
+    """The path of an override leads nowhere; its text is the sentence for the user."""
 
 
-def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
-    """Check a scenario document, and give everything of the scenario but its jobs."""
-    references = References(document)
-    apply_overrides(document, overrides, references.expand, left_out)
-    references.expand_all()
-    entry, wrong = check(scenario_entry(document.data), document, references.failed)
-    cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
-    cells = read_cells(document, (), wrong)
-    clock, whole = (None, None) if entry is None else (entry.chip.frequency_mhz, entry.arrivals)
-    arrivals = JobArrivals(document, clock, whole)
-    steps = JobSteps(document, arrivals)
-    models = check_jobs(document, wrong, cores, cells, arrivals, steps, single=single)
-    # note keys without effect in the choice of jobs and in the chip
-    data = document.data
-    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
-        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
-        document.blame(("preemption",), text)
-    without_effect(document)
-    given = "precision" in document.data
-    # set the one width of weights: that of `precision` or, if `precision` states none, that of the cores
-    precision = document.data.get("precision", {})
-    bits = check_width(document, precision.get("weight_bits") if isinstance(precision, dict) else None)
-    if isinstance(precision, dict) and bits is not None:
-        document.data["precision"] = {**precision, "weight_bits": bits}
-    numbers = read_precision(document, wrong, models, given=given)
-    if entry is None or document.mistakes:
-        raise _error(document)
-    all_models = [model for model in models if model is not None]
-    chip = build_chip(entry.chip, document.data["chip"], cores)
-    chip = target_of(chip.kind).with_weight_bits(chip, numbers.precision.weight_bits)
-    return Checked(entry, chip, all_models, arrivals, steps, numbers)
+def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand, left_out: LeftOut) -> None:
+    """Change a document's data by texts `PATH=VALUE`, one after another; mistakes are noted in the document.
+
+    expand: called for each path on the way down, to replace a name by the chip or model of that name.
+    left_out: names the mappings right below a path that need not be there.
+    """
+    expected = "must be a list of texts like ['jobs.0.steps=3'], got"
+    given: object = overrides
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        what = "the text " if isinstance(given, str) else ""
+        raise InputError(Mistake("overrides", f"{expected} {what}{show(overrides)}"))
+    for override in overrides:
+        if not isinstance(override, str):
+            raise InputError(Mistake("overrides", f"{expected} {show(override)} in it"))
+        label = LABEL + (override if override.isprintable() else repr(override))
+        target, equals, text = override.partition("=")
+        parts = target.strip().split(".")
+        if not equals or "" in parts:
+            sentence = "must look like PATH=VALUE, for example chip.cores.0.ep=16"
+            document.mistakes.append(Mistake(label, sentence))
+            continue
+        try:
+            value = parse_document(text, label)
+            _put(document, parts, value, label, expand, left_out)
+        except InputError as error:
+            document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in error.mistakes)
+        except _NoSuchPathError as error:
+            document.mistakes.append(Mistake(label, str(error)))
+
+
+def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand, left_out: LeftOut) -> None:
+    path: DataPath = ()
+    for name in parts[:-1]:
+        container, optional = document.at(path), left_out(path)
+        key = _key(container, name, path, optional)
+        if name in optional and isinstance(container, dict) and name not in container:
+            container[name] = {}
+            document.keys[*path, name] = document.values[*path, name] = Place(label)
+        path = (*path, key)
+        if not expand(path):
+            return
+    path = (*path, _key(document.at(path), parts[-1], path))
+    document.put(path, value.data)
+    raw = value.raw(())
+    document.keys[path] = Place(label)
+    document.values[path] = Place(label, raw=raw)
+    document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in value.mistakes)
+
+
+def _key(container: Any, name: str, path: DataPath, optional: Sequence[str] | None = None) -> str | int:
+    """Give `name` as a key or index of a container. `optional`: keys it may lack; None: any, the schema checks it."""
+    here = f"{dotted(path)!r}" if path else "the top"
+    if isinstance(container, dict):
+        if optional is None or name in container or name in optional:
+            return name
+        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *optional])}")
+    if not isinstance(container, list):
+        raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
+    entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"
+    if not (name.isascii() and name.isdigit() and len(name) < 10):
+        raise _NoSuchPathError(f"{here} is a list of {entries}: expected an index, got {show(name)}")
+    if int(name) >= len(container):
+        raise _NoSuchPathError(f"{here} has {entries}, counted from 0: there is no {name}")
+    return int(name)
 
 
 class References:
@@ -224,23 +260,23 @@ class References:
 
     def expand(self, path: DataPath) -> bool:
         """Replace the text at `path` by the chip or model of that name; False if there is no such chip or model."""
-        kind = "chip" if path == ("chip",) else "model"
-        if kind == "model" and not (len(path) == 3 and path[0] == "jobs" and path[2] == "model"):
+        parts, key = list(path), str(path[-1])
+        if parts != ["chip"] and not (len(parts) == 3 and parts[0] == "jobs" and key == "model"):
             return True
-        holder = self.document.at(path[:-1])
-        name = holder.get(path[-1])
+        holder = self.document.data if key == "chip" else self.document.data["jobs"][parts[1]]
+        name = holder.get(key)
         if not isinstance(name, str):
             return path not in self.failed
-        document = self._find(kind, name)
+        document = self._find(key, name)
         if isinstance(document, InputError):
             for mistake in document.mistakes:
                 # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
                 inside = mistake.location not in ("", self._file(name))
                 self.document.note(mistake if inside else Mistake(self.document.place(path), str(mistake)))
-            holder[path[-1]] = None
+            holder[key] = None
             self.failed.add(path)
             return False
-        holder[path[-1]] = copy.deepcopy(document.data)
+        holder[key] = copied_data(document.data)
         for below, value_place in document.values.items():
             self.document.values[path + below] = value_place
         for below, key_place in document.keys.items():
@@ -252,9 +288,8 @@ class References:
 
     def _find(self, kind: str, name: str) -> Document | InputError:
         if (kind, name) not in self.read:
-            find = find_chip if kind == "chip" else find_model
             try:
-                document = _named_document(self._file(name) if is_path(name) else name, find)
+                document = _named_document(kind, name, self.document.folder)
                 self.document.mistakes.extend(document.mistakes)
                 self.read[kind, name] = document
             except InputError as error:

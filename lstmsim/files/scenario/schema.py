@@ -1,20 +1,22 @@
-"""The keys, types and bounds of scenario, chip and model files; those of chips are in the machines' descriptions.
+"""The keys, types and bounds of scenario, chip and model files, and the check of a document against such entries.
 
-`lstmsim.files.yaml.document` checks data against these entries. No other module sees a value that they refuse.
+Those of chips are in the machines' descriptions. No other module sees a value that the entries refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from lstmsim.base.bounds import MAX_CELLS, MAX_CORES, MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, MAX_SIZE, MAX_STEPS
+from lstmsim.base.checks import DataPath, Notes, checker_of, printable
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Described, Entry, Key, entry_class, keys_of, unwrapped
 from lstmsim.base.wording import listed
+from lstmsim.files.yaml.document import Document
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import COMMON
 from lstmsim.model.cell_rules import MAX_GATES, MAX_NODES
@@ -26,8 +28,50 @@ from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def _named(name: str) -> str:
-    return "" if name.isprintable() and name == name.strip() else "must be printable text without spaces around it"
+E = TypeVar("E")
+
+
+class WrongPaths(list[DataPath]):
+    """The paths of mistakes. `below` gives the mistakes in one mapping without a walk through all paths."""
+
+    _below: dict[DataPath, set[str | int]]
+    _counted = 0
+
+    def below(self, path: DataPath) -> set[str | int]:
+        """Give the keys of the mapping at `path` that hold a mistake."""
+        if not self._counted:
+            self._below = {}
+        for each in self[self._counted :]:
+            for depth, key in enumerate(each):
+                self._below.setdefault(each[:depth], set()).add(key)
+        self._counted = len(self)
+        return set(self._below.get(path, ()))
+
+
+def check(kind: type[E], document: Document, known: Collection[DataPath] = ()) -> tuple[E | None, WrongPaths]:
+    """Check the document's data. Give the entry (None if there are mistakes) and the paths of mistakes.
+
+    kind: class of the entry.
+    known: paths at which a mistake has been noted before; no other mistake is noted there.
+    """
+    notes: Notes = []
+    entry = checker_of(kind)(document.data, (), notes)
+    for each in notes:
+        if each.path not in known:
+            shown = (document.at(each.path), document.raw(each.path)) if each.shows else (None,)
+            document.blame(each.path, each.message(*shown), key=bool(each.holder))
+    return entry, WrongPaths(each.path for each in notes)
+
+
+def usable(
+    kind: type[E], data: Any, wrong: Collection[str | int], instead: Mapping[str, Any] | None = None
+) -> E | None:
+    """Make an entry of data without its wrong keys, so that other mistakes show; None if it needs one of these keys."""
+    if not isinstance(data, dict):
+        return None
+    right = {key: value for key, value in data.items() if key not in wrong} | dict(instead or {})
+    entry: E | None = checker_of(kind)(right, (), [])
+    return entry
 
 
 def _ending(*suffixes: str) -> Callable[[str], str]:
@@ -39,7 +83,7 @@ def _ending(*suffixes: str) -> Callable[[str], str]:
     return wrong
 
 
-Name = Annotated[str, Key(low=1, high=200, rule=_named)]
+Name = Annotated[str, Key(low=1, high=200, rule=printable)]
 Text = Annotated[str, Key(high=10_000)]
 Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
 Cycles = Annotated[int, Key(low=0, high=MAX_CYCLES)]

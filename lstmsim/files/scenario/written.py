@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_read, own_ledger, whole_file
 from lstmsim.base.keys import as_data
-from lstmsim.files.scenario.job_arrivals import job_names
+from lstmsim.files.scenario.entries import job_names
 from lstmsim.files.yaml.document import OnOneLine, yaml_text
 from lstmsim.model.cell import Cell
 from lstmsim.model.cells import CELLS

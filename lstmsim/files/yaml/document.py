@@ -1,22 +1,26 @@
-"""Plain data with the line of every value and key, its check against a schema, and how it is written as YAML 1.2."""
+"""Plain data with the line of every value and key, and how it is written as YAML 1.2."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from lstmsim.base.checks import DataPath, Notes, checker_of
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import MAX_MISTAKES, InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import dotted, listed, show
 
 #: How the sentence on a value of a type that no file has calls it.
 _STRANGE = (", got a value of type ", ", got the class ")
+
+
+#: Begins the place of what the command line gave.
+LABEL = "--set "
 
 
 @record
@@ -138,55 +142,6 @@ def _plain(value: Any, path: DataPath, document: Document) -> Any:
     types = listed(["text", "a number", "true", "false", "nothing", "a list", "a mapping"])
     document.blame(path, f"must be {types}, got {what}")
     return None
-
-
-Entry = TypeVar("Entry")
-
-
-class WrongPaths(list[DataPath]):
-    """The paths of mistakes. `below` gives the mistakes in one mapping without a walk through all paths."""
-
-    def __init__(self, paths: Iterable[DataPath] = ()) -> None:
-        super().__init__(paths)
-        self._below: dict[DataPath, set[str | int]] = {}
-        self._counted = 0
-
-    def below(self, path: DataPath) -> set[str | int]:
-        """Give the keys of the mapping at `path` that hold a mistake."""
-        for each in self[self._counted :]:
-            for depth, key in enumerate(each):
-                self._below.setdefault(each[:depth], set()).add(key)
-        self._counted = len(self)
-        return set(self._below.get(path, ()))
-
-
-def check(kind: type[Entry], document: Document, known: Collection[DataPath] = ()) -> tuple[Entry | None, WrongPaths]:
-    """Check the document's data. Give the entry (None if there are mistakes) and the paths of mistakes.
-
-    kind: class of the entry, whose fields carry keys (`lstmsim.base.keys`) and defaults.
-    known: paths at which a mistake has been noted before; no other mistake is noted there.
-    """
-    notes: Notes = []
-    entry = checker_of(kind)(document.data, (), notes)
-    for each in notes:
-        if each.path not in known:
-            shown = (document.at(each.path), document.raw(each.path)) if each.shows else (None,)
-            document.blame(each.path, each.message(*shown), key=bool(each.holder))
-    return entry, WrongPaths(each.path for each in notes)
-
-
-def usable(
-    kind: type[Entry], data: Any, wrong: Collection[str | int], instead: Mapping[str, Any] | None = None
-) -> Entry | None:
-    """Make an entry of data without its wrong keys, so that other mistakes show; None if it needs one of these keys."""
-    if not isinstance(data, dict):
-        return None
-    if wrong:
-        data = {key: value for key, value in data.items() if key not in wrong}
-    data = {**data, **(instead or {})}
-    notes: Notes = []
-    entry: Entry | None = checker_of(kind)(data, (), notes)
-    return entry
 
 
 #: Words that YAML reads as text without quotes. Some other words get quotes without need.

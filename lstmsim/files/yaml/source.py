@@ -1,4 +1,4 @@
-"""YAML 1.2 files as plain data, with the line and column of every key and value, and `PATH=VALUE` changes to them.
+"""YAML 1.2 files as plain data, with the line and column of every key and value.
 
 Only plain values are built (text, numbers, true, false, nothing, lists, mappings): no tag of a file can name code.
 Files are YAML 1.2: `010` is ten, `no` is text. JSON is YAML, so `.json` files are read in the same way; large ones
@@ -14,7 +14,7 @@ import os
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_read
-from lstmsim.base.wording import dotted, nearest, nearest_file, show
+from lstmsim.base.wording import nearest_file, show
 from lstmsim.files.yaml.document import Document, Place
 
 _PLAIN = re.compile(r"[ -~\n]*")
@@ -134,7 +134,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     """
     name = os.fspath(path)
     text = _read_text(Path(name), name)
-    document = _copied((_kept if len(text) < _LARGE else _kept_large)(text, name))
+    document = copied((_kept if len(text) < _LARGE else _kept_large)(text, name))
     document.folder = Path(name).parent
     if document.data is None:
         raise InputError(Mistake(name, "is empty, expected a mapping of keys to values"))
@@ -144,31 +144,18 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     return document
 
 
-@lru_cache(maxsize=256)
-def _kept(text: str, name: str) -> Document:
-    """Parse a small text, and keep its document: who simulates much in one process names the same chips and models
-    again and again, and parsing takes longer than the simulation.
-    """
-    return parse_document(text, name)
-
-
-@lru_cache(maxsize=1)
-def _kept_large(text: str, name: str) -> Document:
-    """Parse a large text, and keep its document until the next one: a command may read its scenario more than once."""
-    return parse_document(text, name)
-
-
-def _copied(document: Document) -> Document:
+def copied(document: Document) -> Document:
     """Copy a document, so that the copy can be changed."""
-    own = replace(document, data=_copied_data(document.data), values=dict(document.values))
+    own = replace(document, data=copied_data(document.data), values=dict(document.values))
     own.keys, own.mistakes = dict(document.keys), list(document.mistakes)
     return own
 
 
-def _copied_data(data: Any) -> Any:
+def copied_data(data: Any) -> Any:
+    """Copy plain data."""
     if isinstance(data, dict):
-        return {key: _copied_data(each) for key, each in data.items()}
-    return [_copied_data(each) for each in data] if isinstance(data, list) else data
+        return {key: copied_data(each) for key, each in data.items()}
+    return [copied_data(each) for each in data] if isinstance(data, list) else data
 
 
 def _read_text(path: Path, name: str) -> str:
@@ -226,6 +213,13 @@ def parse_document(text: str, name: str) -> Document:
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark is not None else name
         raise InputError(Mistake(place, _problem(error))) from None
     return document
+
+
+#: Keeps the documents of small texts: who simulates much in one process names the same chips and models again and
+#: again, and parsing takes longer than the simulation.
+_kept = lru_cache(maxsize=256)(parse_document)
+#: Keeps the document of a large text until the next one: a command may read its scenario more than once.
+_kept_large = lru_cache(maxsize=1)(parse_document)
 
 
 def _compose(text: str) -> Any:
@@ -346,80 +340,3 @@ class _Builder:
     def _refuse_tag(self, node: Any, path: DataPath) -> NoReturn:
         tag = str(node.tag).replace(_TAG, "!!")
         raise InputError(Mistake(self.document.place(path), f"tag {show(tag)} is not allowed, only plain values are"))
-
-
-LABEL = "--set "
-#: Replaces a name at a path by the chip or model of that name; False if there is none.
-Expand = Callable[[DataPath], bool]
-#: Names the mappings right below a path that a file may leave out and an override may still change.
-LeftOut = Callable[[DataPath], Sequence[str]]
-
-
-class _NoSuchPathError(Exception):
-    """The path of an override leads nowhere; its text is the sentence for the user."""
-
-
-def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand, left_out: LeftOut) -> None:
-    """Change a document's data by texts `PATH=VALUE`, one after another; mistakes are noted in the document.
-
-    expand: called for each path on the way down, to replace a name by the chip or model of that name.
-    left_out: names the mappings right below a path that need not be there.
-    """
-    expected = "must be a list of texts like ['jobs.0.steps=3'], got"
-    given: object = overrides
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        what = "the text " if isinstance(given, str) else ""
-        raise InputError(Mistake("overrides", f"{expected} {what}{show(overrides)}"))
-    for override in overrides:
-        if not isinstance(override, str):
-            raise InputError(Mistake("overrides", f"{expected} {show(override)} in it"))
-        label = LABEL + (override if override.isprintable() else repr(override))
-        target, equals, text = override.partition("=")
-        parts = target.strip().split(".")
-        if not equals or "" in parts:
-            sentence = "must look like PATH=VALUE, for example chip.cores.0.ep=16"
-            document.mistakes.append(Mistake(label, sentence))
-            continue
-        try:
-            value = parse_document(text, label)
-            _put(document, parts, value, label, expand, left_out)
-        except InputError as error:
-            document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in error.mistakes)
-        except _NoSuchPathError as error:
-            document.mistakes.append(Mistake(label, str(error)))
-
-
-def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand, left_out: LeftOut) -> None:
-    path: DataPath = ()
-    for name in parts[:-1]:
-        container, optional = document.at(path), left_out(path)
-        key = _key(container, name, path, optional)
-        if name in optional and isinstance(container, dict) and name not in container:
-            container[name] = {}
-            document.keys[*path, name] = document.values[*path, name] = Place(label)
-        path = (*path, key)
-        if not expand(path):
-            return
-    path = (*path, _key(document.at(path), parts[-1], path))
-    document.put(path, value.data)
-    raw = value.raw(())
-    document.keys[path] = Place(label)
-    document.values[path] = Place(label, raw=raw)
-    document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in value.mistakes)
-
-
-def _key(container: Any, name: str, path: DataPath, optional: Sequence[str] | None = None) -> str | int:
-    """Give `name` as a key or index of a container. `optional`: keys it may lack; None: any, the schema checks it."""
-    here = f"{dotted(path)!r}" if path else "the top"
-    if isinstance(container, dict):
-        if optional is None or name in container or name in optional:
-            return name
-        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *optional])}")
-    if not isinstance(container, list):
-        raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
-    entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"
-    if not (name.isascii() and name.isdigit() and len(name) < 10):
-        raise _NoSuchPathError(f"{here} is a list of {entries}: expected an index, got {show(name)}")
-    if int(name) >= len(container):
-        raise _NoSuchPathError(f"{here} has {entries}, counted from 0: there is no {name}")
-    return int(name)

@@ -16,8 +16,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.published import Hardware, hardware
-from lstmsim.files.scenario.schema import Name, Text
-from lstmsim.files.yaml.document import Document, check
+from lstmsim.files.scenario.schema import Name, Text, check
+from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import read_document
 
 Amount = Annotated[int, Key(low=1, high=1_000_000_000)]

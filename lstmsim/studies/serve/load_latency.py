@@ -19,7 +19,7 @@ from lstmsim.base.wording import listed
 from lstmsim.files.catalog import is_path
 from lstmsim.files.scenario.requests import processes_of, rate_overrides, rates_of
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
-from lstmsim.files.yaml.source import LABEL
+from lstmsim.files.yaml.document import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
 from lstmsim.studies.serve.offered import capacity_of

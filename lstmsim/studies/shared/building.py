@@ -203,7 +203,7 @@ class Job(scenarios.Job, metaclass=_Built):
 
     @staticmethod
     def _build(model: Any, **keys: Any) -> scenarios.Job:
-        from lstmsim.files.scenario.job_checks import checked_job
+        from lstmsim.files.scenario.jobs import checked_job
         from lstmsim.files.scenario.scenario_file import model_and_steps
 
         name = keys["name"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
-from lstmsim.files.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
+from lstmsim.files.catalog import chip_files, file_named, input_files, model_files
 from lstmsim.files.published import published_folder
 from lstmsim.files.scenario.models import file_path, left_out
-from lstmsim.files.scenario.scenario_file import References
+from lstmsim.files.scenario.scenario_file import References, apply_overrides
 from lstmsim.files.yaml.document import Document
-from lstmsim.files.yaml.source import apply_overrides, read_document
+from lstmsim.files.yaml.source import read_document
 from lstmsim.studies.fit.device import device_files
 
 #: Keys whose text is for people. A text at any other key names a file if there is a file of that name: arrivals, steps,
@@ -80,10 +80,8 @@ def files_that_come_along() -> list[str]:
 
 def _reference(document: Document, kind: str, name: str) -> str:
     """The file of a chip or a model; empty if there is none."""
-    if is_path(name):
-        return str(document.folder / name)
     try:
-        return str(find_chip(name) if kind == "chip" else find_model(name))
+        return file_named(kind, name, document.folder)
     except InputError:
         return ""
 

@@ -129,7 +129,7 @@ def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     >>> following.after, following.states_of, following.initial
     (0, 0, '')
     """
-    from lstmsim.files.scenario.job_arrivals import unique_names
+    from lstmsim.files.scenario.entries import unique_names
 
     mistakes = [each for place, job in enumerate(jobs) for each in _position_mistakes(place, job)]
     if mistakes:
@@ -161,10 +161,10 @@ def _position_mistakes(place: int, job: Job) -> Iterator[Mistake]:
 
 def _followed(jobs: Sequence[Job]) -> list[int | None]:
     """Of each job the position of the job that its `initial` names; None if it names none."""
-    from lstmsim.files.scenario.job_checks import Initials, names_job
+    from lstmsim.files.scenario.first_states import Initials, names_job
     from lstmsim.files.scenario.models import STAND_IN
-    from lstmsim.files.scenario.schema import JobEntry
-    from lstmsim.files.yaml.document import check, document_of
+    from lstmsim.files.scenario.schema import JobEntry, check
+    from lstmsim.files.yaml.document import document_of
 
     naming = [place for place, job in enumerate(jobs) if names_job(job.initial)]
     followed: list[int | None] = [None] * len(jobs)

@@ -64,7 +64,7 @@ def _plain(word: str) -> Any:
 
 def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
     """The chip of a name, a file, or itself, with texts like `partitions=8` that change what its file says."""
-    from lstmsim.files.yaml.source import LABEL
+    from lstmsim.files.yaml.document import LABEL
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.shared.loading import load_chip, load_scenario
     from lstmsim.studies.shared.objects import is_chip

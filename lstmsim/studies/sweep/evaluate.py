@@ -22,8 +22,7 @@ from typing import Any
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import nearest
-from lstmsim.files.yaml.document import Document
-from lstmsim.files.yaml.source import LABEL
+from lstmsim.files.yaml.document import LABEL, Document
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.trace import Totals

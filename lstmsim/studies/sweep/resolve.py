@@ -6,7 +6,6 @@ into the frozen descriptions, which check themselves; all unusual values go thro
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 from lstmsim.base.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Described, Key, keys_of, unwrapped
-from lstmsim.files.scenario.job_arrivals import job_names
+from lstmsim.files.scenario.entries import job_names
+from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
 from lstmsim.files.scenario.models import own_keys
-from lstmsim.files.scenario.scenario_file import scenario_from_document
-from lstmsim.files.scenario.schema import Cycles, JobEntry, LayerEntry, Steps
+from lstmsim.files.scenario.scenario_file import checked_scenario
+from lstmsim.files.scenario.schema import ArrivalEntry, Cycles, JobEntry, LayerEntry, Steps, StepsEntry
 from lstmsim.files.yaml.document import Document
+from lstmsim.files.yaml.source import copied
 from lstmsim.machines.assembly import PerStep, Tally
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import Fault
@@ -132,27 +133,25 @@ _Jobs = tuple[tuple[Job, ...], tuple[int, ...]]
 
 
 class Prepared:
-    """A scenario that has been read, with the entries of its file from which cores and jobs were made."""
+    """A scenario that has been read, with the entries of its chip and the records of its job entries."""
 
-    def __init__(self, scenario: Scenario, document: Document) -> None:
-        self.base = scenario
-        self.target = target_of(scenario.chip.kind)
-        self.core_keys = core_keys(scenario.chip.kind)
-        self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
+    def __init__(self, read: ReadScenario, document: Document) -> None:
+        self.base, self.records = build_scenario(read), read.records
+        self.target = target_of(read.chip.kind)
+        self.core_keys = core_keys(read.chip.kind)
+        self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": read.chip.name}
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
-        self.job_entries: list[dict[str, Any]] = document.data["jobs"]
         # Jobs over several cores, and weights that must fit, are checked all together. Values that are drawn or
         # come from a file are not one number.
         self.shared = (
-            any(job.split for job in scenario.jobs)
-            or not self.target.varies(scenario.chip)
-            or document.data.get("arrivals") is not None
-            or any(isinstance(entry.get("steps"), dict | list) for entry in self.job_entries)
+            not self.target.varies(read.chip)
+            or read.order.arrivals is not None
+            or any(each.entry.split or isinstance(each.entry.steps, StepsEntry | list) for each in self.records)
         )
         #: For each entry, the number of its first job.
-        self.first_job = [0, *accumulate(entry.get("count", 1) for entry in self.job_entries)]
-        own = (each.name for each in fields(scenario) if each.init and each.name not in ("chip", "jobs"))
-        self.others = {name: getattr(scenario, name) for name in own}
+        self.first_job = [0, *accumulate(each.count for each in self.records)]
+        own = (each.name for each in fields(Scenario) if each.init and each.name not in ("chip", "jobs"))
+        self.others = {name: getattr(self.base, name) for name in own}
         self.places: dict[str, tuple[KeyPath, QuickRange | None]] = {}
         self.chips: dict[_Changes, Chip | None] = {}
         self.jobs: dict[_Changes, _Jobs | None] = {}
@@ -179,7 +178,7 @@ class Prepared:
         where = key_path_of(path)
         assert where is not None, "it is a quick path"
         bounds = self.core_keys.get(where.key) if where.of_core else job_range(where.key)
-        if where.number >= len(self.core_entries if where.of_core else self.job_entries):
+        if where.number >= len(self.core_entries if where.of_core else self.records):
             bounds = None
         self.places[path] = where, bounds
         return where, bounds
@@ -202,25 +201,26 @@ class Prepared:
         names: list[str] = []
         jobs: list[Job] = []
         counts: list[int] = []
-        by_entry = _by_entry(changes, len(self.job_entries))
-        for entry, first, change in zip(self.job_entries, self.first_job, by_entry, strict=False):
-            if isinstance(entry.get("arrival"), dict):
+        by_entry = _by_entry(changes, len(self.records))
+        for each, first, change in zip(self.records, self.first_job, by_entry, strict=False):
+            entry = each.entry
+            if isinstance(entry.arrival, ArrivalEntry):
                 # A process may also give its jobs number, deadlines and jobs to wait for.
                 return None
             job = self.base.jobs[first]
-            model = _model(job.model, entry["model"], change)
+            model = _model(job.model, entry.model.name, change)
             if model is None:
                 return None
-            count = change.get("count", entry.get("count", 1))
-            arrivals = change.get("arrival", entry.get("arrival", 0))
+            count = change.get("count", entry.count)
+            arrivals = change.get("arrival", entry.arrival)
             arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
             if len(arrivals) != count or len(jobs) + count > MAX_JOBS:
                 return None
             steps = change.get("steps", job.steps)
             interval = change.get("frame_interval", job.frame_interval)
             one = replace(job, model=model, steps=steps, frame_interval=interval)
-            jobs += [one if one.arrival == each else replace(one, arrival=each) for each in arrivals]
-            names.append(entry.get("name") or model.name)
+            jobs += [one if one.arrival == cycle else replace(one, arrival=cycle) for cycle in arrivals]
+            names.append(entry.name or model.name)
             counts.append(count)
         named = zip(jobs, job_names(names, counts), strict=True)
         return tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts)
@@ -234,7 +234,7 @@ class Prepared:
             self.target.check(chip, job)
             cores = tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
             each = _per_step(chip.kind, cores, job.model, job.batch, job.members(len(chip.cores)))
-            if tally.add("", each, job.steps, count) is not None:
+            if tally.add(each, job.steps, count) is not None:
                 return False
         return True
 
@@ -270,19 +270,19 @@ def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int, membe
     return target_of(kind).per_step(able, model, batch, members=members)
 
 
-def _model(model: Model, entry: dict[str, Any], change: dict[str, Any]) -> Model | None:
+def _model(model: Model, name: str | None, change: dict[str, Any]) -> Model | None:
     """The model with the changed layers, renamed if its name was made of its size; None for a missing layer."""
     layers = list(model.layers)
-    for key, value in change.items():
-        if not key.startswith("model.layers."):
+    for path, value in change.items():
+        if not path.startswith("model.layers."):
             continue
-        index, name = key.split(".")[2:]
+        index, key = path.split(".")[2:]
         if int(index) >= len(layers):
             return None
-        layers[int(index)] = replace(layers[int(index)], **{name: value})
+        layers[int(index)] = replace(layers[int(index)], **{key: value})
     if tuple(layers) == model.layers:
         return model
-    name = entry.get("name") or f"model-{layers[0].cell.name}-{layers[0].hidden}"
+    name = name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
     return replace(model, name=name, layers=tuple(layers))
 
 
@@ -332,12 +332,11 @@ class Resolver:
     def checked(self, values: Mapping[str, Value]) -> Scenario:
         """Make the scenario of a point the long way: every value goes through the checks of scenario files."""
         texts = [override(path, values[name]) for path, name in self.places]
-        return self._read(texts)[0]
+        return build_scenario(self._read(texts)[0])
 
-    def _read(self, overrides: list[str]) -> tuple[Scenario, Document]:
-        setup = self.setup
-        document = copy.deepcopy(setup.document)
-        return scenario_from_document(document, [*setup.overrides, *overrides], setup.scenario_name), document
+    def _read(self, overrides: list[str]) -> tuple[ReadScenario, Document]:
+        setup, document = self.setup, copied(self.setup.document)
+        return checked_scenario(document, [*setup.overrides, *overrides], setup.scenario_name), document
 
     def _prepare(self, overrides: tuple[str, ...]) -> Prepared | None:
         """The scenario without the quick numbers; None if it is incomplete without them."""

@@ -18,9 +18,8 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import identity_of, refuse_if_read
 from lstmsim.files.catalog import is_path
 from lstmsim.files.scenario.models import left_out
-from lstmsim.files.scenario.scenario_file import scenario_from_document
-from lstmsim.files.yaml.document import Document
-from lstmsim.files.yaml.source import LABEL, apply_overrides
+from lstmsim.files.scenario.scenario_file import apply_overrides, scenario_from_document
+from lstmsim.files.yaml.document import LABEL, Document
 from lstmsim.report.results import Table
 from lstmsim.studies.shared.files_read import files_read_by_document, files_that_come_along
 from lstmsim.studies.sweep import evaluate as pool

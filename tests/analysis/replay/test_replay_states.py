@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lstmsim import engines, machines
 from lstmsim.analysis.replay import execute
 from lstmsim.base.errors import InputError, ReplayError
-from lstmsim.files.scenario.job_checks import state_shapes
+from lstmsim.files.scenario.first_states import state_shapes
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

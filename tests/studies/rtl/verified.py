@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from lstmsim.files.scenario.job_checks import state_shapes
+from lstmsim.files.scenario.first_states import state_shapes
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.rtl.run import run_rtl
