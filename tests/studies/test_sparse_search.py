@@ -89,7 +89,7 @@ def test_a_search_without_a_choice_is_refused(method: str, options: dict[str, An
 
 
 def test_what_stands_beside_a_search_has_its_setting() -> None:
-    report = lstmsim.run_sparse(MATRIX, "spmm", columns=8, chip="edge", best=True, ablate=True)
+    report = lstmsim.run_sparse(MATRIX, "spmm", columns=4, chip="edge", best=True, ablate=True, baselines=False)
     chosen = found(report).chosen
     assert chosen
     assert report.ablations[0].figures is not None

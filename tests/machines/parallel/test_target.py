@@ -167,11 +167,17 @@ def test_a_step_has_no_more_operations_than_its_bound(name: str) -> None:
     assert len(device_jobs(loaded.chip, loaded.jobs)) == 1
 
 
-@pytest.mark.parametrize("recurrent", ["kernels", "persistent"])
 @pytest.mark.parametrize(
-    ("cell", "hidden", "inputs", "batch"),
+    ("recurrent", "cell", "hidden", "inputs", "batch"),
     # rows that begin anywhere, several slices, two products, each default tile
-    [("lstm", 33, 31, 2), ("gru-lbr0", 24, 200, 3), ("rnn", 40, 40, 17), ("gru", 8, 7, 65), ("rnn", 1, 1, 130)],
+    [
+        ("kernels", "lstm", 33, 31, 2),
+        ("persistent", "lstm", 33, 31, 2),
+        ("persistent", "gru-lbr0", 24, 200, 3),
+        ("kernels", "rnn", 40, 40, 17),
+        ("kernels", "gru", 8, 7, 65),
+        ("persistent", "rnn", 1, 1, 130),
+    ],
 )
 def test_products_have_no_more_operations_than_their_bound(
     recurrent: str, cell: str, hidden: int, inputs: int, batch: int

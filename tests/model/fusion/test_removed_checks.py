@@ -86,7 +86,7 @@ def without_barriers(patch: pytest.MonkeyPatch) -> None:
 
 
 #: Random graphs.
-SEEDS = range(80)
+SEEDS = range(50)
 
 
 @cache

@@ -146,7 +146,7 @@ def test_fractions_add_up_to_the_spans():
 
 
 def test_many_jobs_share_a_short_legend():
-    figure = plot(busy_machine(2, 2, 1000, 4000))
+    figure = plot(busy_machine(1, 2, 1000, 2000))
     assert any(text.startswith("+ ") and "more" in text for text in legend_texts(figure))
     assert len(legend_texts(figure)) < 20
 

@@ -121,7 +121,7 @@ def test_a_job_that_may_take_all_free_cores_counts_as_what_takes_the_least() -> 
 @pytest.mark.parametrize("share", [0.97, 1.4])
 def test_a_queue_that_turns_away_forgets_at_any_load(limit: dict[str, int], share: float) -> None:
     """It has little room, so that a run of some hundred requests tells, whatever comes."""
-    job = {"model": "lstm-256", "steps": 10, "count": 3000}
+    job = {"model": "lstm-256", "steps": 10, "count": 1500}
     arrival = {"kind": "poisson", "rate_per_second": share * 700_000}
     made = serving(run({"chip": "column-npu-16k", "jobs": [job | limit | {"arrival": arrival}]}))
     assert made.load is not None
