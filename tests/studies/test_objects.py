@@ -318,7 +318,7 @@ def test_what_is_no_result_is_told(tmp_path: Path) -> None:
             getattr(lstmsim, name)({}, file)
     with pytest.raises(InputError, match=r"^save_outputs: expects Outputs.*; got a value of type dict$"):
         lstmsim.save_outputs({}, file)
-    with pytest.raises(InputError, match=r"^chip: must be a name or a file's path, got 5$"):
+    with pytest.raises(InputError, match=r"^name: must be text or a path, got 5$"):
         lstmsim.load_chip(5)
     with pytest.raises(InputError, match=r"^model: must be a name or a file's path, got nothing$"):
         lstmsim.load_model(None)
