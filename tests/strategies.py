@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -30,6 +31,13 @@ def among(*values: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(values)
 
 
+def examples(usual: int) -> int:
+    """Examples of a test in the usual run, or as many as LSTMSIM_EXAMPLES asks for."""
+    return int(os.environ.get("LSTMSIM_EXAMPLES", usual))
+
+
+#: Any character that can stand in a file; the tables of hypothesis for `st.characters` take a second to make.
+CHARACTERS = st.one_of(whole(0, 127), whole(128, 0xD7FF), whole(0xE000, 0x10FFFF)).map(chr)
 SMALL = whole(0, 3)
 SELDOM = among(False, False, True)
 

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lstmsim.analysis.timeline import STATES, Row, Timeline
+from tests.strategies import BOOLEANS, CHARACTERS, among, whole
 
 COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
 BUSY = STATES.index("busy")
@@ -106,28 +107,27 @@ def busy_machine(cores: int = 1, threads: int = 2, jobs: int = 4, spans: int = 6
     return timeline_from(table, tuple(rows), names, makespan, "column-npu-64k")
 
 
-NAMES = st.text(max_size=12)
+NAMES = st.text(CHARACTERS, max_size=12)
+_JOBS = st.lists(NAMES, max_size=4)
+_KEYS = st.lists(st.tuples(whole(0, 3), among("array", "thread", "tail", "mfu0"), whole(0, 2)), max_size=5)
 
 
 @st.composite
 def timelines(draw: st.DrawFn) -> Timeline:
     """Any legal timeline: gaps and empty rows (but for arrays), odd and equal names, long times."""
-    makespan = draw(st.sampled_from([1, 7, 100, 10**6, 2**50]))
-    keys = st.tuples(st.integers(0, 3), st.sampled_from(("array", "thread", "tail", "mfu0")), st.integers(0, 2))
+    makespan = draw(among(1, 7, 100, 10**6, 2**50))
     # Only threads have several rows of their kind on a core.
-    named = {
-        Row(core, kind, index if kind == "thread" else 0) for core, kind, index in draw(st.lists(keys, max_size=5))
-    }
+    named = {Row(core, kind, index if kind == "thread" else 0) for core, kind, index in draw(_KEYS)}
     rows = draw(st.permutations(sorted({*named, Row(0, "array")}, key=lambda row: row.name)))
-    jobs = tuple(draw(st.lists(NAMES, max_size=4)))
+    jobs = tuple(draw(_JOBS))
     spans: list[Span] = []
     for row in range(len(rows)):
-        cuts = draw(st.sets(st.integers(0, makespan), max_size=8))
-        whole = rows[row].kind == "array"
-        for start, end in pairwise(sorted(cuts | {0, makespan} if whole else cuts)):
-            if whole or draw(st.booleans()):
-                state = draw(st.integers(0, len(STATES) - 1))
-                numbers = [draw(st.integers(-1, limit)) for limit in (len(jobs) - 1, 5, 2000)]
+        cuts = draw(st.sets(whole(0, makespan), max_size=8))
+        complete = rows[row].kind == "array"
+        for start, end in pairwise(sorted(cuts | {0, makespan} if complete else cuts)):
+            if complete or draw(BOOLEANS):
+                state = draw(whole(0, len(STATES) - 1))
+                numbers = [draw(whole(-1, limit)) for limit in (len(jobs) - 1, 5, 2000)]
                 spans.append((row, start, end, state, numbers[0], numbers[1], numbers[2]))
-    mhz = draw(st.sampled_from([260.0, 0.1, 1e3 / 3]))
+    mhz = draw(among(260.0, 0.1, 1e3 / 3))
     return timeline_from(spans, tuple(rows), jobs, makespan, draw(NAMES), mhz)

@@ -9,10 +9,10 @@ from lstmsim import run
 from lstmsim.analysis.timeline import STATES
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.accounts import PRIORITY, core_spans, named_cycles
-from tests.strategies import scenarios
+from tests.strategies import examples, scenarios
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_names_follow_the_threads_cycle_by_cycle(scenario: Scenario) -> None:
     result = run(scenario)
@@ -29,7 +29,7 @@ def test_names_follow_the_threads_cycle_by_cycle(scenario: Scenario) -> None:
             assert name == next((each for each in PRIORITY if each in present[cycle]), "idle")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_timeline_rows_are_complete_and_never_overlap(scenario: Scenario) -> None:
     result = run(scenario)
@@ -50,7 +50,7 @@ def test_timeline_rows_are_complete_and_never_overlap(scenario: Scenario) -> Non
     assert arrays == [core.contexts for core in result.program.cores]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_busy_cycles_of_threads_add_up_to_those_of_the_array(scenario: Scenario) -> None:
     timeline = run(scenario).timeline

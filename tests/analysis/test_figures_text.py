@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import lstmsim
 from lstmsim.base.units import rank_below, tops
 from lstmsim.report.figures_text import cut, percent, short_name, three_digits
+from tests.strategies import CHARACTERS
 
 PACKAGE = Path(lstmsim.__file__).parent
 
@@ -36,7 +37,7 @@ def test_three_digits_and_all_before_the_point(value: float, text: str) -> None:
     assert three_digits(value) == text
 
 
-@given(st.text(), st.integers(4, 40))
+@given(st.text(CHARACTERS), st.integers(4, 40))
 def test_names_fit_and_can_be_printed(name: str, length: int) -> None:
     shown = short_name(name, length)
     assert shown.isprintable()

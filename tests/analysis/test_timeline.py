@@ -22,7 +22,7 @@ from lstmsim.analysis.timeline import (
     window_edges,
 )
 from lstmsim.model.scenario import Scenario
-from tests.strategies import scenarios
+from tests.strategies import examples, scenarios
 from tests.timelines import BUSY, timeline_from, timelines
 
 IDLE = STATES.index("idle")
@@ -44,7 +44,7 @@ def cells_of(drawn: Timeline | Spans) -> Cells:
     return cells
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_a_row_is_busy_where_the_trace_has_issues_and_says_whose(scenario: Scenario) -> None:
     result = run(scenario)
@@ -65,7 +65,7 @@ def test_a_row_is_busy_where_the_trace_has_issues_and_says_whose(scenario: Scena
     assert {what[1:] for (row, _), what in cells.items() if row.kind == "array" and what[0] != BUSY} <= {(-1, -1, -1)}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_spans_of_a_timeline_are_as_long_as_they_can_be(scenario: Scenario) -> None:
     timeline = run(scenario).timeline

@@ -19,6 +19,7 @@ from lstmsim.program.accounts import totals_of
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from tests.barrier_programs import barrier_programs
+from tests.strategies import examples
 from tests.timelines import assert_equal
 
 pytestmark = pytest.mark.needs_core
@@ -100,7 +101,7 @@ def test_a_task_behind_those_of_jobs_belongs_to_the_job_that_it_comes_behind() -
     assert owners(program(), 5).tolist() == [0, 1, 2, 3, 4]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(12))
 @given(barrier_programs())
 def test_rows_of_main_units_name_every_cycle_and_no_spans_overlap(random: Program) -> None:
     try:

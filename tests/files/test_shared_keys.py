@@ -36,8 +36,17 @@ def test_keys_become_plain_descriptions() -> None:
     assert load_scenario(data(core=1)).jobs[0].cores == (1,)
 
 
-@pytest.mark.parametrize("change", ["jobs.0.split=rows", "jobs.0.split=layers", "placement=affinity"])
-@pytest.mark.parametrize("more", [["chip.cores.0.count=1"], ["jobs.0.cores=[1]"], ["jobs.0.core=0"]])
+ONE_CORE = (["chip.cores.0.count=1"], ["jobs.0.cores=[1]"], ["jobs.0.core=0"])
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        pytest.param(change, more, marks=[pytest.mark.long] * (way != number))
+        for number, change in enumerate(("jobs.0.split=rows", "jobs.0.split=layers", "placement=affinity"))
+        for way, more in enumerate(ONE_CORE)
+    ],
+)
 def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
     """So that it can be an axis: one core, and weights that all stay on the chip."""
     small = {"name": "m", "layers": [LAYER | {"hidden": 16, "input": 16}] * 2}

@@ -15,6 +15,7 @@ from lstmsim.analysis.files import save_trace
 from lstmsim.analysis.files import waves as fst
 from lstmsim.analysis.timeline import STATES, Timeline, window
 from lstmsim.base.errors import InputError, LstmsimError
+from tests.strategies import examples
 from tests.timelines import BUSY, busy_machine, small, timelines
 
 library = pytest.importorskip("pylibfst")
@@ -76,7 +77,7 @@ def joined(values: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 @given(timelines())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_every_variable_changes_as_the_timeline_says(timeline):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.fst")

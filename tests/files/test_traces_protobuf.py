@@ -20,6 +20,7 @@ from lstmsim.analysis.files.columns import facts
 from lstmsim.analysis.files.perfetto import busy_counters, colour_of, group_name, slice_names, track_names, wait_names
 from lstmsim.analysis.timeline import STATES, Row, Timeline, window
 from lstmsim.base.errors import InputError
+from tests.strategies import examples
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 
 messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -109,7 +110,7 @@ def expected(timeline: Timeline, number: int) -> list[tuple]:
 
 
 @given(timelines())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_every_span_is_a_slice_of_its_rows_track(timeline):
     parsed = saved(timeline)
     (group,) = (each for each in parsed.tracks.values() if not each.parent_uuid)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lstmsim.analysis.files import SUFFIXES, load_trace, perfetto, save_trace
 from lstmsim.analysis.files import csv as table
 from lstmsim.base.errors import InputError
+from tests.strategies import examples
 from tests.timelines import assert_equal, busy_machine, small, timelines
 
 READABLE = (".json", ".json.gz", ".csv", ".csv.gz")
@@ -24,7 +25,7 @@ NEEDS = {".fst": "pylibfst", ".pftrace": "perfetto"}
 
 @pytest.mark.parametrize("suffix", READABLE)
 @given(timelines())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_trace_comes_back_equal(suffix, timeline):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace" + suffix)
@@ -69,7 +70,7 @@ def test_what_cannot_be_read_is_refused_with_what_can(suffix):
 
 @pytest.mark.parametrize("suffix", READABLE)
 @given(data=st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_damage_is_an_input_error_or_harmless(suffix, data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace" + suffix)

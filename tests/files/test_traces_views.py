@@ -19,6 +19,7 @@ from lstmsim.analysis.files import SUFFIXES, save_trace
 from lstmsim.analysis.files.perfetto import slice_names, track_names
 from lstmsim.analysis.timeline import Timeline, window
 from lstmsim.base.errors import InputError, LstmsimError
+from tests.strategies import examples
 from tests.timelines import BUSY, busy_machine, small, timelines
 
 #: Packages without which a format cannot be written.
@@ -45,7 +46,7 @@ def busy_cycles(timeline: Timeline) -> dict[str, int]:
 
 
 @given(timelines())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_slices_of_a_track_follow_each_other_and_add_up(timeline):
     tracks, busy, names = defaultdict(list), defaultdict(int), {}
     for event in events(timeline):
@@ -158,7 +159,7 @@ def read_vcd(content: bytes) -> tuple[dict[str, int], int, list[str]]:
 
 
 @given(timelines())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_vcd_read_again_has_the_same_busy_cycles(timeline):
     busy, last, _ = read_vcd(saved(timeline, ".vcd"))
     expected = busy_cycles(timeline)

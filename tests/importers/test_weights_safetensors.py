@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 from lstmsim.base.errors import InputError
 from lstmsim.importers.tensors import MAX_HEADER, decoded, floats, read_safetensors, write_safetensors
 from tests.importers.weight_files import safe
+from tests.strategies import CHARACTERS
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
-ARRAYS = st.dictionaries(st.text(min_size=1, max_size=5), st.tuples(SHAPES, st.sampled_from("fd")), max_size=5)
+ARRAYS = st.dictionaries(
+    st.text(CHARACTERS, min_size=1, max_size=5), st.tuples(SHAPES, st.sampled_from("fd")), max_size=5
+)
 
 
 @given(ARRAYS.filter(lambda arrays: "__metadata__" not in arrays))

@@ -197,8 +197,10 @@ class TraceIndex:
         finish = self.trace.task("finish")
         rows = np.flatnonzero(self.last + result == finish[self.task])
         finishers = np.full(len(finish), -1, dtype=np.int64)
-        # a task that only waits in the end, but for no barrier, is ended by the last of its results
-        lasts = np.array([task.until is not None for task in self.program.tasks], dtype=bool)
+        # a task that only waits in the end, but not for its barrier, is ended by the last of its results
+        openers = (self.barriers.get(-1 if task.until is None else task.until) for task in self.program.tasks)
+        pairs = zip(openers, finish.tolist(), strict=True)
+        lasts = np.array([opener is not None and opener.cycle == end for opener, end in pairs], dtype=bool)
         order = np.argsort(self.last + result, kind="stable")
         order = order[~lasts[self.task[order]]]
         finishers[self.task[order]] = order

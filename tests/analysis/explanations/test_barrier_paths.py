@@ -11,6 +11,7 @@ from lstmsim.base.errors import DeadlockError
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from tests.barrier_programs import barrier_programs
+from tests.strategies import examples
 
 
 def jobs() -> Program:
@@ -89,7 +90,7 @@ def test_a_wait_at_a_barrier_is_that_of_the_last_one() -> None:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(barrier_programs())
 def test_every_path_goes_from_the_end_to_cycle_0(program: Program) -> None:
     try:

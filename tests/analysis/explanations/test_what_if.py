@@ -18,7 +18,7 @@ from lstmsim.machines.row.npu import RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Scenario
-from tests.strategies import scenarios
+from tests.strategies import examples, scenarios
 from tests.toy_target.cpu import ToyChip, ToyCore
 
 CORE = ColumnCore(npe=65536, ep=32, vp=2048, threads=2, tree_inputs=64, cat=2, switch_cycles=2)
@@ -76,7 +76,7 @@ def test_ep_of_1_cannot_be_halved() -> None:
     assert refused.cycles is None
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(12))
 @given(scenarios())
 def test_alternatives_are_in_order_of_what_they_save(scenario: Scenario) -> None:
     base = makespan(scenario.chip, scenario.jobs)

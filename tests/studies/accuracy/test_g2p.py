@@ -27,6 +27,7 @@ from lstmsim.studies.accuracy.study import (
     read_g2p,
     spell,
 )
+from tests.strategies import CHARACTERS
 from tests.studies.accuracy.real_files import INPUTS
 
 #: The README of g2p-en 2.1.0 prints these phonemes.
@@ -140,7 +141,7 @@ def test_the_runner_remembers_nothing_but_what_it_would_compute(g2p: G2p) -> Non
         np.testing.assert_array_equal(runner("encoder", rows, starts[start]), encoded)
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=MAX_LETTERS))
+@given(st.text(CHARACTERS, min_size=1, max_size=MAX_LETTERS))
 def test_any_text_becomes_rows_or_a_sentence(word: str) -> None:
     try:
         rows = letters_of(word)

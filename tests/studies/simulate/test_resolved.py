@@ -21,7 +21,7 @@ from lstmsim.model.cell_rules import in_order
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from tests.strategies import scenarios
+from tests.strategies import CHARACTERS, scenarios
 
 SCENARIOS = sorted((Path(__file__).parents[3] / "experiments/scenarios").glob("*.yaml"))
 PRESETS = ("column-npu-64k", "column-npu-4x16k", "intel-npu-rtl", "brainwave-s10")
@@ -159,9 +159,9 @@ PLAIN = (
     | st.booleans()
     | st.integers(-(10**9), 10**9)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text()
+    | st.text(CHARACTERS)
 )
-KEYS = st.text(max_size=8)
+KEYS = st.text(CHARACTERS, max_size=8)
 
 
 @settings(max_examples=int(os.environ.get("LSTMSIM_EXAMPLES", "25")))
