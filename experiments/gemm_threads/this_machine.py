@@ -76,7 +76,7 @@ def text(small: bool = False) -> str:
     from experiments.gemm_threads.measured import power_of_two, summed_up, table
     from lstmsim.machines.multicore.words import LEFT_OUT
 
-    seconds = 0.02 if small else 0.3
+    seconds = 0.004 if small else 0.3
     chip, numbers = chip_of(found(seconds))
     shapes = SMALL if small else SHAPES
     plain = measured(chip, shapes, seconds)

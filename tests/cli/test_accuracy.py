@@ -16,7 +16,7 @@ from lstmsim.importers.files import write_weights
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Network, random_network
-from tests.cli.runner import call
+from tests.cli.runner import both, call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
 MODEL = {"layers": [{"cell": "lstm", "hidden": 6, "input": 5}]}
@@ -127,14 +127,13 @@ def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fine = call("accuracy", path, "--set", "precision.weight_bits=14", "--set", "precision.vector_bits=14").stdout
     assert "WORDS: 9 of 9 (100.0 %)" in fine
     coarse = ("--set", "precision.weight_bits=2", "--set", "precision.vector_bits=2")
-    data = report(path, *coarse, "--bits", "2:3")
+    shown, data = both("accuracy", path, *coarse, "--bits", "2:3")
     changed = data["words"]["changed"]
     assert data["words"]["words"] == 9
     assert data["words"]["unchanged"] == pytest.approx(1 - len(changed) / 9)
     assert len(changed) > 5
     assert all(each["float64"] != each["fixed"] for each in changed)
     assert data["bits"][0]["words"] == data["words"]
-    shown = call("accuracy", path, *coarse, "--bits", "2:3").stdout
     assert f"WORDS: {9 - len(changed)} of 9" in shown
     assert shown.count(" -> ") == 5
     assert f"... and {len(changed) - 5} more" in shown
