@@ -261,16 +261,12 @@ def utilization(chip: Chip, macs: int, makespan_cycles: int) -> float:
     return macs / peak if peak else 0.0
 
 
-def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
-    """Make the report of a run."""
-    chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
-    cores = []
-    for index, core in enumerate(chip.core_figures):
-        named = zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True)
-        cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
-        losses = pe_cycles(core, macs[index], cycles)
-        cores.append(CoreReport(index, core, macs[index], cycles, losses))
+def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | None = None) -> Report:
+    """Make the report of a run, by layers as well if its program is given."""
+    remarks, chip = scenario.remarks, scenario.chip
+    cores = _cores(chip.core_figures, totals)
     jobs, rejected = _jobs(scenario, totals)
+    macs, makespan = sum(totals.work.tolist()), totals.makespan_cycles
     # of cores beside those of the chip only a memory's cycles are named
     rows = totals.cycles[len(cores) :]
     beside = rows[rows.any(axis=1), CYCLE_NAMES.index("busy")].tolist()
@@ -282,15 +278,26 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         frequency_mhz=chip.frequency_mhz,
         makespan_cycles=makespan,
         jobs=tuple(jobs),
-        cores=tuple(cores),
-        utilization=utilization(chip, sum(macs), makespan),
+        cores=cores,
+        layers=() if program is None else _layers(scenario, program, jobs),
+        utilization=utilization(chip, macs, makespan),
         latency_ms=latency_statistics([each.latency for each in jobs], chip.frequency_mhz),
-        tops=tops(sum(macs), makespan, chip.frequency_mhz),
+        tops=tops(macs, makespan, chip.frequency_mhz),
         rejected=tuple(rejected),
         memory_busy_cycles=beside[0] if beside else None,
-        remarks=scenario.remarks,
+        remarks=remarks,
         requests=len(came) > len({tenant for tenant, *_ in came}),
     )
+
+
+def _cores(figures: Sequence[CoreFigures], totals: Totals) -> tuple[CoreReport, ...]:
+    """Where the cycles and PE-cycles of each core of the chip went."""
+    cores = []
+    for index, (core, macs) in enumerate(zip(figures, totals.work.tolist(), strict=False)):
+        named = zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True)
+        cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
+        cores.append(CoreReport(index, core, macs, cycles, pe_cycles(core, macs, cycles)))
+    return tuple(cores)
 
 
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rejected]]:
@@ -322,7 +329,7 @@ def _none() -> _Sums:
     return defaultdict(lambda: np.zeros(3, dtype=np.int64))
 
 
-def layer_reports(scenario: Scenario, program: Program, jobs: Sequence[JobReport]) -> tuple[LayerReport, ...]:
+def _layers(scenario: Scenario, program: Program, jobs: Sequence[JobReport]) -> tuple[LayerReport, ...]:
     """Add up the cycles in which main units issue for each layer of each model, over all jobs that were served."""
     if isinstance(program, TabledProgram):
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 
@@ -67,17 +68,20 @@ ARRAY_WORDS = {
 
 
 def array_figures(
-    cores: Sequence[Hashable], shown: Sequence[str], stalls: tuple[str, ...], words: Mapping[str, Words]
+    cores: Sequence[Hashable],
+    shown: Mapping[Any, Mapping[str, Any]],
+    stalls: tuple[str, ...],
+    words: Mapping[str, Words],
 ) -> tuple[CoreFigures, ...]:
     """Give cores with an array as the accounts see them; equal cores are one object.
 
-    shown: the fields of a core that a report shows next to its array, where they are not 0.
+    shown: for each different core the settings that a report shows next to its array, where they are not 0.
     stalls: stall reasons that other machines do not have.
     words: of the machine.
     """
     figures = {}
-    for each in dict.fromkeys(cores):
+    for each, values in shown.items():
         array = {key: int(getattr(each, key)) for key in ("npe", "ep", "vp")}
-        settings = {key: value for key in shown if (value := getattr(each, key))}
+        settings = {key: value for key, value in values.items() if value}
         figures[each] = CoreFigures(array["npe"], array["ep"] * array["vp"], array, settings, stalls, words, ARRAY)
-    return tuple(figures[each] for each in cores)
+    return tuple([figures[each] for each in cores])

@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
 from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Program, TabledProgram, Task, Way, WeightSet
+from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, Way, WeightSet
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
@@ -80,19 +80,23 @@ class Writer:
             self.need_count += len(needs) // _NEED_WIDTH
         return number
 
-    def variant(self, way: Way) -> None:
+    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
         """Write a way in which tasks run."""
-        place = self.phases.get(id(way.phases))
+        place = self.phases.get(id(phases))
         if place is None:
-            place = self.phases[id(way.phases)] = (self.size("phases"), len(way.phases))
-            rows = self.rows["phases"]
-            for phase, step in zip(way.phases, way.first_steps, strict=True):
+            place = self.phases[id(phases)] = (self.size("phases"), len(phases))
+            rows, extras = self.rows["phases"], self.rows["extras"]
+            for phase in phases:
+                step = phase.first_step
+                if step is None:
+                    # as `Phase.step` says
+                    step = phase.repeat - 1 if phase.mirrored else 0
                 rows += (self.body(phase.body), phase.repeat, phase.mirrored, step)
-                rows += (self.size("extras"), len(phase.extra_cycles), phase.first_barrier, phase.barriers)
+                rows += (len(extras), len(phase.extra_cycles), phase.first_barrier, phase.barriers)
                 for column in phase.extra_cycles:
-                    self.rows["extras"] += column
-        self.rows["variants"] += (way.kind, way.members, *place, self.size("buffers"), len(way.buffers))
-        for buffer in way.buffers:
+                    extras += column
+        self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
+        for buffer in buffers:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
     def variants(self, ways: Sequence[Way], moldable: int) -> tuple[int, int, int, int]:
@@ -102,7 +106,7 @@ class Writer:
         """
         first, kinds = self.size("variants"), len(ways) - moldable
         for way in ways:
-            self.variant(way)
+            self.variant(*way)
         return first, kinds, first + kinds, moldable
 
     def group(self, places: tuple[tuple[int, ...], ...]) -> int:
@@ -148,12 +152,13 @@ class Writer:
             # most tasks are like the one before them
             if key != last:
                 last = key
-                if key not in profiles:
-                    profiles[key], places = len(profiles), task.places
+                known = len(profiles)
+                profile = profiles.setdefault(key, known)
+                if profile == known:
+                    places = task.places
                     if same not in variants:
                         variants[same] = self.variants(task.ways, len(task.moldable))
                     self.profile(task, places, variants[same])
-                profile = profiles[key]
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
             rows += [-1 if each is None else each for each in _LINKS(task)]
 
@@ -252,9 +257,9 @@ class _Namer(Writer):
             self.operation_rows += body.operations
         return number
 
-    def variant(self, way: Way) -> None:
-        super().variant(way)
-        self.buffer_rows += way.buffers
+    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
+        super().variant(kind, members, phases, buffers)
+        self.buffer_rows += buffers
 
 
 def names_of(program: Program) -> FlatNames:

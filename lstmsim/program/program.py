@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,24 +194,9 @@ class Moldable:
     buffers: tuple[Buffer, ...] = ()
 
 
-def _first_steps(phases: tuple[Phase, ...]) -> tuple[int, ...]:
-    return tuple([phase.step(0) for phase in phases])
-
-
-class Way(NamedTuple):
-    """A way in which a task can run.
-
-    kind: kind of its core; 0 for several cores at once, all of one kind.
-    members: how many cores it takes.
-    phases, first_steps: its phases, and of each the time step of iteration 0.
-    buffers: its buffers.
-    """
-
-    kind: int
-    members: int
-    phases: tuple[Phase, ...]
-    first_steps: tuple[int, ...]
-    buffers: tuple[Buffer, ...]
+#: A way in which a task can run: kind of its core (0 for several cores, all of one kind), how many cores it takes,
+#: phases, buffers.
+Way = tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]
 
 
 @record
@@ -276,11 +261,8 @@ class Task:
         """All ways in which the task can run: one for each of `variants`, then one for each of `moldable`."""
         members = 1 + max(map(len, self.gang)) if self.gang else 1
         buffers = dict(self.buffers)
-        one = [
-            Way(kind, members, phases, _first_steps(phases), buffers.get(kind, ())) for kind, phases in self.variants
-        ]
-        several = [Way(0, each.members, each.phases, _first_steps(each.phases), each.buffers) for each in self.moldable]
-        return (*one, *several)
+        ways = [(kind, members, phases, buffers.get(kind, ())) for kind, phases in self.variants]
+        return (*ways, *[(0, each.members, each.phases, each.buffers) for each in self.moldable])
 
     def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
         """The phases for a core of this kind, or for `members` cores of a moldable task."""

@@ -379,7 +379,8 @@ class ColumnNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        return array_figures(self.cores, _SHOWN, ("reload", "weights") if self.memory else (), WORDS)
+        shown = {core: {key: getattr(core, key) for key in _SHOWN} for core in dict.fromkeys(self.cores)}
+        return array_figures(self.cores, shown, ("reload", "weights") if self.memory else (), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Nothing is simulated that the machine could not do."""

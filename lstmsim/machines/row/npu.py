@@ -321,7 +321,8 @@ class RowNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        return array_figures(self.cores, _SHOWN, ("dispatch",), WORDS)
+        shown = {core: {key: getattr(core, key) for key in _SHOWN} for core in dict.fromkeys(self.cores)}
+        return array_figures(self.cores, shown, ("dispatch",), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""

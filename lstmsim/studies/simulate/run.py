@@ -9,9 +9,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
-from lstmsim.analysis.report import Report, layer_reports, measure
+from lstmsim.analysis.report import Report, measure
 from lstmsim.analysis.timeline import Timeline, build_timeline, job_groups
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.engines.fast import run as fast
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.accounts import totals_of
@@ -86,7 +87,7 @@ class Run:
     def totals(self) -> Totals:
         """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
         if self.engine == "fast" and "trace" not in self.__dict__:
-            return engines.totals(self.program, check=not self.lowered)
+            return fast.totals(self.program, check=not self.lowered)
         return totals_of(self.program, self.trace)
 
     @cached_property
@@ -94,9 +95,8 @@ class Run:
         """The report of the run."""
         chip, jobs = self.scenario.chip, self.scenario.jobs
         target = target_of(chip.kind)
-        measured = measure(self.scenario, self.totals, self.engine)
-        layers = layer_reports(self.scenario, self.program, measured.jobs)
-        return replace(measured, layers=layers, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
+        measured = measure(self.scenario, self.totals, self.engine, self.program)
+        return replace(measured, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
 
     @cached_property
     def timeline(self) -> Timeline:
