@@ -17,6 +17,7 @@ from lstmsim.files.scenario import entries as job_steps
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.yaml import source as json_source
 from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.registry import target_of
 from lstmsim.machines.row.target import _phases
 from lstmsim.program import validate
 from lstmsim.program.program import Program
@@ -105,6 +106,26 @@ def test_a_core_is_asked_once_about_a_model(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ColumnCore, "refusal", counted)
     load_scenario(_crowd(50))
     assert asked == 1
+
+
+@pytest.mark.parametrize("question", ["job_faults", "model_refusal", "per_step"])
+def test_a_machine_is_asked_once_about_like_entries(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    target = type(target_of("column-npu"))
+    answer = getattr(target, question)
+
+    def counted(*arguments: Any, **more: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return answer(*arguments, **more)
+
+    monkeypatch.setattr(target, question, counted)
+    crowd = _crowd(5)
+    load_scenario(crowd)
+    assert asked == 1
+    crowd["jobs"][7] |= {"cores": [3]}
+    load_scenario(crowd)
+    assert asked == 3
 
 
 def test_of_many_mistakes_the_first_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,8 +238,8 @@ def _reasons(by_core: dict[int, str]) -> str:
     return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-class Entries:
-    """The job entries of a document. Mistakes are noted in the document as they are read.
+class JobReader:
+    """The reader of the job entries of a document, in which it notes mistakes.
 
     order: the entry of the document, if it has no mistakes.
     models: of each job entry; None for a wrong model.
