@@ -229,7 +229,6 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
 class Kinds(Generic[C]):
     """The cores of a chip, and which of them are alike: what one of a thousand equal cores can do is asked once."""
 
-    cores: tuple[C, ...]  # in their order
     each: tuple[C, ...]  # the different cores, in the order of their first
     of: tuple[int, ...]  # for each core its kind, its place in `each`
 
@@ -254,7 +253,7 @@ def kinds_of(cores: Sequence[C]) -> Kinds[C]:
     """
     places: dict[C, int] = {}
     of = tuple([places.setdefault(core, len(places)) for core in cores])
-    return Kinds(tuple(cores), tuple(places), of)
+    return Kinds(tuple(places), of)
 
 
 def _per_step(cores: Sequence[C], claim: Claim, bound: Bound[C], batch: int) -> PerStep:
@@ -273,7 +272,7 @@ def check_size(cores: Sequence[Sequence[C]], claims: Claims, bound: Bound[C], *,
     tally = Tally()
     pairs = zip(cores, claims.different, strict=True)
     steps = [_per_step(able, claim, bound, claim.job.batch) for able, claim in pairs]
-    for index, (job, claim, *_) in enumerate(claims.jobs):
+    for index, (job, claim, _) in enumerate(claims.jobs):
         tally = Tally() if templates else tally
         wrong = tally.add(steps[claim.number], job.steps)
         if wrong is not None:
@@ -316,7 +315,7 @@ def assemble(
     check_size(allowed, claims, parts.per_step, templates=templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
-    for job, claim, rank, from_arrival in claims.jobs:
+    for job, claim, (rank, from_arrival) in claims.jobs:
         # what `Job.identity` is made of
         key = (claim.number, job.steps, job.frame_interval)
         if key not in known:

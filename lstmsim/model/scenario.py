@@ -386,23 +386,15 @@ class Claim(NamedTuple):
     members: int
 
 
-class Claimant(NamedTuple):
-    """A job with its claim and its key for the order of dispatch.
+class Claims(NamedTuple):
+    """Jobs as a lowering takes them.
 
-    rank, from_arrival: the key, and whether it counts from the job's arrival.
+    different: the claim of each configuration.
+    jobs: each job with its claim and its key for the order of dispatch, in the order of the jobs.
     """
 
-    job: Job
-    claim: Claim
-    rank: int
-    from_arrival: bool
-
-
-class Claims(NamedTuple):
-    """Jobs as a lowering takes them: the claim of each configuration, and each job, in the order of the jobs."""
-
     different: tuple[Claim, ...]
-    jobs: tuple[Claimant, ...]
+    jobs: tuple[tuple[Job, Claim, tuple[int, bool]], ...]
 
 
 def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
@@ -412,7 +404,7 @@ def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
     >>> from lstmsim.model.model import Layer
     >>> model = Model("m", (Layer(cell("rnn"), 4, 4),))
     >>> claims = claims_of([Job("a", model, 3), Job("b", model, 9), Job("c", model, 1, cores=(1,))], cores=2)
-    >>> [each.allowed for each in claims.different], [each.claim.number for each in claims.jobs]
+    >>> [each.allowed for each in claims.different], [claim.number for _, claim, _ in claims.jobs]
     ([(0, 1), (1,)], [0, 0, 1])
     """
     known: dict[Hashable, Claim] = {}
@@ -423,7 +415,7 @@ def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
         if claim is None:
             claim = Claim(len(known), job, job.allowed(cores), job.together(cores), job.members(cores))
             known[key] = claim
-        claimants.append(Claimant(job, claim, *DISPATCH[job.dispatch](job)))
+        claimants.append((job, claim, DISPATCH[job.dispatch](job)))
     return Claims(tuple(known.values()), tuple(claimants))
 
 

@@ -246,11 +246,6 @@ class Task:
     until: int | None = None
 
     @property
-    def spreads(self) -> bool:
-        """Whether the task takes several of its cores at once if no other task waits for them."""
-        return bool(self.moldable)
-
-    @property
     def places(self) -> tuple[tuple[int, ...], ...]:
         """The cores of each place where the task may run. The first core of a place is one of `cores`."""
         gang = self.gang or ((),) * len(self.cores)

@@ -44,9 +44,9 @@ def _tasks(program: Program) -> Iterator[str]:
             yield f"task {task.name}: lasts until a barrier has opened, so it has no weight set but room of its own"
         if task.behind is not None and task.after is not None:
             yield f"task {task.name}: comes behind a barrier and after a task"
-        if preempting and not all(any(phase.body.size for phase in phases) for phases in _ways(task)):
+        if preempting and not all(any(phase.body.size for phase in phases) for _, _, phases, _ in task.ways):
             yield f"task {task.name}: has no operation, and a task preempts others"
-        for phases in _ways(task):
+        for _, _, phases, _ in task.ways:
             if id(phases) in seen:
                 continue
             seen.add(id(phases))
@@ -54,12 +54,6 @@ def _tasks(program: Program) -> Iterator[str]:
                 yield from (
                     f"task {task.name}: phase {number}: {fault}" for fault in _phase(phase, len(program.barriers))
                 )
-
-
-def _ways(task: Task) -> Iterator[tuple[Phase, ...]]:
-    """The phases of a task on each kind of cores, and on several of its cores."""
-    yield from (phases for _, phases in task.variants)
-    yield from (each.phases for each in task.moldable)
 
 
 def _phase(phase: Phase, barriers: int) -> Iterator[str]:
@@ -85,7 +79,7 @@ def _arrivals(program: Program) -> Iterator[str]:
     for task in program.tasks:
         coming.update(barrier for barrier in (task.starts, task.ends) if barrier is not None)
         most: Counter[int] = Counter()
-        for phases in _ways(task):
+        for _, _, phases, _ in task.ways:
             if id(phases) not in known:
                 known[id(phases)] = _arrivals_of(phases)
             # a task runs in one of its ways

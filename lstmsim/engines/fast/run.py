@@ -207,7 +207,7 @@ def _source(phases: tuple[Phase, ...], phase: int, iteration: int, index: int, n
     """The operation or the barrier that a need of an operation points to."""
     need = phases[phase].body.operations[index].needs[number]
     if need.barrier:
-        return f"barrier {phases[phase].first_barrier + iteration * phases[phase].barriers + need.operation}"
+        return f"barrier {phases[phase].barrier(iteration, need.operation)}"
     if need.phase is None:
         source, step = phase, iteration - need.lag
     else:

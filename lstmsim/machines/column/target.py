@@ -161,7 +161,7 @@ class _ColumnTarget(Target):
         )
         if plain:
             return assemble(chip.cores, claims, parts, templates=templates)
-        plan = Plan(chip, [each.job for each in claims.jobs])
+        plan = Plan(chip, [job for job, *_ in claims.jobs])
         return assemble(chip.cores, claims, parts, plan.footprint, lambda: plan.machine, templates=templates)
 
     def check(self, chip: ColumnNpu, job: Job) -> None:
