@@ -131,10 +131,10 @@ def _between(readme: str, name: str, section: str) -> str:
 
 def main() -> int:
     """Write the files, or compare them; the exit code is 1 if `--check` shows that one is out of date."""
-    pages = README, PUBLISHED_PAGE
-    readme, figures = old = tuple(each.read_text(encoding="utf-8") for each in pages)
+    pages = README, PUBLISHED_PAGE, OPTIONS_PAGE
+    readme, figures, options = old = tuple(each.read_text(encoding="utf-8") for each in pages)
     whole = validate()
-    new = with_validation(with_help(readme), whole), with_claims(figures, whole.claims)
+    new = with_validation(with_help(readme), whole), with_claims(figures, whole.claims), with_options(options)
     if "--check" in sys.argv[1:]:
         return int(old != new)
     for page, text in zip(pages, new, strict=True):

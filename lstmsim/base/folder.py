@@ -36,7 +36,7 @@ class Written:
 def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = False) -> None:
     """Refuse a folder before anything is written into it; replace: whether files that others wrote may be replaced.
 
-    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a
+    `InputError` if it cannot be written, a file is an input, or exists and was not written by lstmsim; if a
     parent of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
     """
     if "\0" in folder or not is_unicode(folder):
@@ -57,7 +57,7 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
         refuse_if_read(path)
         found = list(_in_the_way(folder, real, name))
         if not found and os.path.lexists(path) and name not in known and not replaceable:
-            text = "stands there and was not written by lstmsim: expected another folder, or --replace"
+            text = "exists and was not written by lstmsim: expected another folder, or --replace"
             found.append(Mistake(os.path.join(folder, name), text))
         mistakes += found
     if mistakes:

@@ -37,8 +37,8 @@ def compare_command(files: Outputs, **asked: Any) -> None:
     Chips are named like in a scenario. `--set chip....` changes the scenario's own chip only. A chip that cannot run
     the jobs says why. Published figures are printed, never simulated.
 
-    Of jobs that come over time, latencies are compared (mean, p50, p95, p99, with intervals): how long such a run takes
-    is up to the arrivals.
+    For jobs that come over time, latencies are compared (mean, p50, p95, p99, with intervals), because arrivals decide
+    how long such a run takes.
 
     \b
     lstmsim compare scenario.yaml --chip column-npu-16k --chip mine.yaml
@@ -78,8 +78,8 @@ def search_command(files: Outputs, **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 
     EP doubles from 1, VP = min(Hw, N // EP), and every pair is simulated; threads, latencies and all else stay as the
-    scenario's chip has them. Of several models each is searched alone too, and the CAT-n that gives each its own EP is
-    named.
+    scenario's chip has them. Several models are searched one by one, too, and the CAT-n with which every model has its
+    best EP is named.
 
     \b
     lstmsim search scenario.yaml --npe 65536

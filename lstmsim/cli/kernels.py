@@ -16,7 +16,7 @@ from lstmsim.studies.sparse.request import SparseRequest
 
 _OUTPUT = Output("output", "Write the result as .npy.", (".npy",))
 _TRACE = trace_output(
-    "Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd."
+    "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd."
 )
 _JSON = json_output("everything")
 
@@ -39,7 +39,7 @@ class _Sizes(click.Command):
 @command(
     "gemm",
     GemmRequest,
-    *(_OUTPUT, picture_output("timeline", "Draw what each thread does over time"), _TRACE, _JSON),
+    *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), _TRACE, _JSON),
     left_out=("m", "n", "k"),
     windowed=("trace",),
     more=[click.Argument(["sizes"], nargs=-1, metavar="[M N K]")],
@@ -48,9 +48,9 @@ class _Sizes(click.Command):
 def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: Any) -> None:
     """Plan threads for the product C = A B with A of M x K and B of K x N, and simulate the plan and other ways.
 
-    Threads share the rows and columns of C, or also the sums along K. The first sentence says what to cut: the
-    fastest that was simulated, against the other kind of cut. Then follow the cut that the planner's rule would have
-    taken, M/N threads by BLIS's rule, and the best M/N pair.
+    Threads share the rows and columns of C, or also the sums along K. The first sentence compares the fastest cut that
+    was simulated with the fastest of the other kind. Then follow the cut that the planner's rule would have taken, M/N
+    threads by BLIS's rule, and the best M/N pair.
 
     \b
     lstmsim gemm 8 512 512 --threads 64
@@ -114,14 +114,14 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
     picture_output("picture", "Draw the graph with its groups"),
     Output("save", "Write the graph as a graph file: .yaml, .yml or .json.", (".yaml", ".yml", ".json")),
     windowed=("trace",),
-    more=[click.Option(["--explain"], is_flag=True, help="Show why: every decision of the pass.")],
+    more=[click.Option(["--explain"], is_flag=True, help="Show every decision of the pass with its reason.")],
 )
 def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     """Fuse the memory-intensive part of GRAPH, and compare its kernels with those of compilers.
 
-    GRAPH is a name (`lstmsim list graphs`), a graph file (.yaml, .json) or an ONNX file. What lies between matrix
-    products (norms, softmax, gates ...) becomes one kernel for each connected part. The kernels are planned, executed
-    on numbers, and simulated, as are a kernel for each operation and kernels like those of XLA and TVM.
+    GRAPH is a name (`lstmsim list graphs`), a graph file (.yaml, .json) or an ONNX file. Each connected part between
+    matrix products (norms, softmax, gates ...) becomes one kernel. The kernels are planned, executed on numbers and
+    simulated; so are one kernel for each operation, and kernels as XLA and TVM cut them.
 
     \b
     lstmsim fuse ln-lstm --size hidden=512 --size batch=16 --chip v100

@@ -26,7 +26,7 @@ _NAMES = {"keys": 46}
 def list_command(files: Outputs, kind: str | None) -> None:
     """Show models, chips, machines, devices, cells, graphs, policies, engines, experiments, or only one KIND of them.
 
-    Each has its source; a machine says what its cycles are exact against, and what is assumed. The KIND keys
+    Each has its source; a machine says with what its cycles agree exactly, and what is assumed. The KIND keys
     shows every key of a file with its meaning, bounds, default and source, and only if asked for.
     """
     known = list_known(kind)
@@ -74,8 +74,8 @@ def validate_command(files: Outputs, groups: tuple[str, ...], **asked: Any) -> N
 
     Groups are intel-npu-rtl, intel-npu-cpp, brainwave-fitted, brainwave-held-out, v100 and claims. Every row has a band
     that its error must not leave; claims of papers without tables are listed with the condition assumed. The exit code
-    is 1 if anything is not as promised, and standard error says what is not. v100 takes most of the time, and with the
-    reference engine (as the claims on kernels of a GPU do) very long.
+    is 1 if a figure or a claim is not as promised, and standard error names it. v100 takes most of the time, and with
+    the reference engine (as the claims on kernels of a GPU do) very long.
 
     \b
     lstmsim validate
@@ -101,7 +101,7 @@ def fit_command(files: Outputs, **asked: Any) -> None:
 
     The needs are DSP blocks, with the packing named and the multipliers outside the array, block RAM by capacity,
     bandwidth and ports, and logic as an estimate with its band; and which of them binds. The last lines say on which
-    devices the chip fits, on which it does not and why, and of which nobody can say. Every number of a device has its
+    devices the chip fits, on which it does not and why, and for which this is unknown. Every number of a device has its
     source in its file.
 
     \b

@@ -46,8 +46,8 @@ def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: 
     """Compare fixed point, as the `precision` of the file SCENARIO says, with float64, for each of its jobs.
 
     Formats are calibrated on the frames of `precision.calibration`. Without that they are calibrated on the very frames
-    that are judged, which is optimistic; the report says so. Of a scenario with a network of g2p-en also the share of
-    words is shown whose phonemes do not change. Nothing is simulated for this: `lstmsim simulate --check-numerics`
+    that are judged, which is optimistic; the report says so. For a scenario with a network of g2p-en, the share of
+    words whose phonemes do not change is shown, too. Nothing is simulated for this: `lstmsim simulate --check-numerics`
     shows that what is simulated computes the same fixed-point numbers, bit for bit.
 
     \b

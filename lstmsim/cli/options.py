@@ -138,7 +138,7 @@ def _window_option(windowed: Sequence[str]) -> click.Option:
 
         return parse_window(text)
 
-    help = f"Only cycles A to B, B left out, in {listed((f'--{each}' for each in windowed), 'and')}."
+    help = f"Keep only cycles A to B, B excluded, in {listed((f'--{each}' for each in windowed), 'and')}."
     return click.Option(["--trace-window", "window"], metavar="A:B", help=help, callback=_reading(parsed))
 
 

@@ -45,10 +45,10 @@ class _Judged:
 def serve_command(files: Outputs, percentile: float, **asked: Any) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
-    The same to the cycle as `simulate --serving`, without a list of all jobs: memory does not grow with their number.
-    For clients who wait for their answers (`closed`) use that. In the rows of --csv times are
-    cycles; core -1 is a request that was rejected, at its start. If more than 8,192 requests are in the machine at
-    once, it ends there: those that came are finished and counted, a remark says so, and the exit code is 0.
+    The results are those of `simulate --serving`, to the cycle, without a list of all jobs: memory does not grow with
+    their number. Clients that wait for their answers (`closed`) need `simulate --serving`. In the rows of --csv times
+    are cycles; core -1 is a request that was rejected, at its start. If more than 8,192 requests are in the machine at
+    once, serving ends there: those that came are finished and counted, a remark says so, and the exit code is 0.
 
     \b
     lstmsim serve serving.yaml --requests 1000000
@@ -93,11 +93,11 @@ def saturate_command(files: Outputs, **asked: Any) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
     Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
-    their sum, in requests per second (of bursty ones: while on). By bisection, with the same random numbers at every
-    rate, below the most that the machine can possibly do. A run goes on until the 95 % interval of the percentile lies
-    on one side of the bound; where it does not, the answer says which rates are undecided. More work than the machine
-    can do is called unstable. If so many are rejected (queue_limit, patience) that fewer than the percentile are
-    served, the bound is broken, too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
+    their sum, in requests per second (of bursty ones: while on). Rates are bisected below the most that the machine can
+    possibly do, with the same random numbers at every rate. A run goes on until the 95 % interval of the percentile
+    lies on one side of the bound; where it does not, the answer says which rates are undecided. More work than the
+    machine can do is called unstable. If so many are rejected (queue_limit, patience) that fewer than the percentile
+    are served, the bound is broken, too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5

@@ -41,7 +41,7 @@ class _Shown:
 
     device: Annotated[str | None, Key("With --report: show whether the chip fits that FPGA.", metavar="NAME")] = None
     serving: Annotated[bool, Key("Show rates, latencies with intervals, queues; by tenant.")] = False
-    jobs: Annotated[bool, Key("Show a row for each job, also of many (requests, more than 40 jobs).")] = False
+    jobs: Annotated[bool, Key("Show a row for every job, even of requests or of more than 40 jobs.")] = False
     explain: Annotated[
         bool,
         Key(
@@ -61,10 +61,10 @@ class _Shown:
 _OUTPUTS = (
     json_output("the report"),
     trace_output(
-        "Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
-        "(with both comes a GTKWave view, .gtkw, unless there is one)."
+        "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or "
+        ".vcd (with both comes a GTKWave view, .gtkw, unless there is one)."
     ),
-    picture_output("timeline", "Draw what happened"),
+    picture_output("timeline", "Draw the run over time"),
     Output("report", "Write a page with everything about the run: .html.", (".html",)),
     Output(
         "outputs",

@@ -30,7 +30,8 @@ class _Drawn:
     plot: Annotated[
         str | None,
         Key(
-            "Draw the results: .png, .svg or .pdf; numbers next to it, .csv (so not the table's name).", metavar="FILE"
+            "Draw the results: .png, .svg or .pdf; numbers next to it, .csv (it must not be the table's).",
+            metavar="FILE",
         ),
     ] = None
     plot_kind: Annotated[
@@ -63,7 +64,8 @@ def sweep_command(
     same command goes on where it was. The table does not depend on the number of processes.
 
     Its column `pareto` marks the points that no other beats in all `objectives` of SPEC, for example {minimise:
-    [latency_ms_p99, dsp]}: any columns, of a `device` also what the chip takes of it. Default: latency_ms_mean and npe.
+    [latency_ms_p99, dsp]}: any columns; with a `device` also those of the resources that the chip takes. Default:
+    latency_ms_mean and npe.
 
     \b
     lstmsim sweep spec.yaml --out results --plot results/map.png
@@ -91,7 +93,10 @@ def sweep_command(
     if result.dropped:
         remark(f"{counted(result.dropped, 'row')} of {result.path} had no checksum or did not match it: computed anew")
     if result.rebuilt:
-        remark(f"what {result.path} said of its sweep had no checksum or did not match it: written anew from {spec}")
+        remark(
+            f"the description of the sweep in {result.path} had no checksum or did not match it: written anew from "
+            f"{spec}"
+        )
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:

@@ -64,7 +64,11 @@ class _ProgramRequest:
 
 @command(
     "program",
-    *(_ProgramRequest, json_output(), trace_output("Write what happened; formats as of `lstmsim simulate --trace`.")),
+    *(
+        _ProgramRequest,
+        json_output(),
+        trace_output("Write the trace of the run; formats as of `lstmsim simulate --trace`."),
+    ),
 )
 def program_command(files: Outputs, program: str, engine: str) -> None:
     """Run the file PROGRAM (.npz) and show what is in it, where its cycles went, and when its tasks finished.

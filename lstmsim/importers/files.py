@@ -61,7 +61,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     for count, name in enumerate(unknown):
         # A search for near misses among thousands of names takes long; a few show the pattern.
         hint = nearest(name, places) if count < 5 else ""
-        mistakes.append(Mistake(show(name), f"belongs to nothing in model {show(model.name)}{hint}"))
+        mistakes.append(Mistake(show(name), f"belongs to no weight of model {show(model.name)}{hint}"))
     parts = _arrays(tensors, places, mistakes)
     sides = [[(number, side) for side in range(layer.directions)] for number, layer in enumerate(model.layers)]
     initial = {

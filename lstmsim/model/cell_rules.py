@@ -77,7 +77,7 @@ def streamed_in_time(cell: Cell) -> Mistakes:
             for vector in each.vectors:
                 if vector in nodes and level[vector] >= number:
                     when = "this stage" if level[vector] == number else f"stage {level[vector]}"
-                    text = f"reads {vector!r}, which is known only behind {when}: an earlier one must give it"
+                    text = f"reads {vector!r}, which is known only after {when}: an earlier stage must give it"
                     yield sum_place(place, gate, each.name), text
 
 
@@ -104,7 +104,7 @@ def rows_agree(cell: Cell) -> Mistakes:
                 (rows_of[each] for each in node.sources if rows_of.get(each, "scalar") != "scalar"), segment.rows
             )
             if rows != segment.rows:
-                text = f"has rows {rows}, but comes behind stage {segment.stage}, whose rows are {segment.rows}"
+                text = f"has rows {rows}, but follows stage {segment.stage}, whose rows are {segment.rows}"
                 yield f"nodes.{node.name}", text
 
 

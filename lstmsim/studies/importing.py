@@ -37,9 +37,10 @@ class ImportRequest:
     name: Annotated[str | None, Key("Name of the model.", follows="FILE's name", metavar="NAME")] = None
     licence: Annotated[str | None, Key("Licence of the network, kept in the model file.", metavar="TEXT")] = None
     weights: Annotated[bool, Key("Read and write shapes only (in Python weights=False).")] = True
-    heads: Annotated[bool, Key("Make dense layers of plain products behind the last layer (ONNX).")] = False
+    heads: Annotated[bool, Key("Turn plain products after the last layer into dense layers (ONNX).")] = False
     cell: Annotated[
-        str | None, Key("What an RNN is if FILE does not say: tanh (rnn) or relu.", choices=("rnn", "rnn-relu"))
+        str | None,
+        Key("Cell of an RNN if FILE does not say it: tanh (rnn) or relu (rnn-relu).", choices=("rnn", "rnn-relu")),
     ] = None
     force: Annotated[bool, Key("Replace model files and weights that are there already.")] = False
 

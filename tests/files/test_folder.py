@@ -40,7 +40,7 @@ def test_what_others_wrote_stays() -> None:
 def test_a_file_of_others_is_not_replaced_unless_asked() -> None:
     Path("out").mkdir()
     Path("out/a.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"^out/a.txt: stands there and was not written by lstmsim"):
+    with pytest.raises(InputError, match=r"^out/a.txt: exists and was not written by lstmsim"):
         write_folder("out", {"a.txt": "1", "b.txt": "2"})
     assert contents("out") == {"a.txt": "mine"}
     write_folder("out", {"a.txt": "1"}, replace=True)

@@ -91,7 +91,8 @@ def test_every_mistake_is_named_in_one_go(tmp_path: Path) -> None:
         "layers.1.forward.bias.r: holds numbers above 1e12, expected weights",
         "layers.1.forward.bias.z: holds I32, expected F64, F32, F16 or BF16",
         "layers.1.forward.matrix.nx.x: is missing, expected shape [2, 6]",
-        "'layers.1.forward.matrix.nx.q': belongs to nothing in model 'm'; did you mean 'layers.1.forward.matrix.nx.x'?",
+        "'layers.1.forward.matrix.nx.q': belongs to no weight of model 'm'; did you mean "
+        "'layers.1.forward.matrix.nx.x'?",
     ]
 
 
@@ -116,7 +117,7 @@ def test_pytorch_names_fit_a_model(tmp_path: Path) -> None:
     assert same(network, imported)
     wide = refusal(path, Model("m", (Layer(cell("gru"), 3, 4, True),)))
     assert wide[0] == "enc.weight_ih_l0: has shape [9, 2], expected [9, 4]"
-    assert "'enc.weight_ih_l0_reverse': belongs to nothing" in " ".join(
+    assert "'enc.weight_ih_l0_reverse': belongs to no weight of model" in " ".join(
         refusal(path, Model("m", (Layer(cell("gru"), 3, 2),)))
     )
     text = "the layout of PyTorch has no names for cell mingru: those need lstmsim's own (layers.0.forward.matrix...)"

@@ -264,7 +264,7 @@ def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_p
     lstmsim.save_report(run(FILE), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "a toy processor at 1000 MHz" in text
-    assert "has no parts that could be counted: nobody can tell which devices it fits" in text
+    assert "has no parts that could be counted: it is not known which devices it fits" in text
 
 
 def test_it_is_compared_served_and_drawn(tmp_path: Path) -> None:

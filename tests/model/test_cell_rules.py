@@ -79,12 +79,12 @@ BROKEN = {
     "vector of the same stage": (
         made("q quantize a; h' quantize q", "a[x q]"),
         "stages.0.gates.a",
-        "'q', which is known only behind this stage",
+        "'q', which is known only after this stage",
     ),
     "vector of a later stage": (
         made("q quantize b; h' quantize a", (stage_of("a[x q]"), stage_of("b[x h]"))),
         "stages.0.gates.a",
-        "'q', which is known only behind stage 1",
+        "'q', which is known only after stage 1",
     ),
     "vector twice": (made("h' quantize a", "a[x x]"), "stages.0.gates.a", "reads 'x' 2 times"),
     "vector in two parts": (
@@ -150,7 +150,7 @@ BROKEN = {
     "hidden rows behind a projection": (
         made("m quantize i; t mean p; c' add i t; u mean c'; w add p u; h' quantize w", PROJECTED),
         "nodes.c'",
-        "has rows hidden, but comes behind stage 1",
+        "has rows hidden, but follows stage 1",
     ),
     "only a projection": (made("h' quantize a", (stage_of("a[x h]", "projection"),)), "stages", "nothing to project"),
     "unused parameter": (made("h' quantize a", parameters="p"), "parameters.0", "parameter 'p' feeds nothing"),

@@ -33,7 +33,7 @@ def reasons(explanation: Explanation) -> list[str]:
         sentences.append(own.format(array=explanation.array, useful=useful) + ".")
     if explanation.handovers:
         times = "once" if explanation.handovers == 1 else f"{explanation.handovers:,} times"
-        sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
+        sentences.append(f"The path waits {times} for a job to end, so that the next one gets its thread.")
     return sentences
 
 
@@ -79,37 +79,42 @@ def _main(explanation: Explanation) -> str:
             return f"{text} is the way {leg_words(leg.name, explanation.words, explanation.array).way}: {_each(leg)}."
     start = f"{_share(cycles, explanation)} of the makespan ({cycles:,} of {total:,} cycles) is"
     texts = {
-        "array": f"{start} the {explanation.array}'s own work: the chain that ends last goes from issue to issue"
+        "array": f"{start} work of the {explanation.array}: the critical path goes from issue to issue"
         f"{_turns(explanation)}.",
-        "latency": f"{start} latency of pipelines: results are on their way, and what needs them waits.",
-        "fetch": f"{start} the sending of instructions: each waits for the one before it, whatever the "
-        f"{explanation.array} could do.",
+        "latency": f"{start} latency of pipelines: results are on their way, and the operations that need them wait.",
+        "fetch": f"{start} the sending of instructions: every instruction waits for the one before it, however fast "
+        f"the {explanation.array} is.",
         "switch": f"{start} thread switches.",
-        "behind": f"{start} {explanation.words.get('behind', Words()).spent or 'the coming of tasks behind others'}.",
-        "input": f"{start} over before the frame of input has come that the end depends on: the chip is faster than "
-        "its frames.",
+        "behind": f"{start} "
+        f"{explanation.words.get('behind', Words()).spent or 'waiting for the release of tasks that follow others'}.",
+        "input": f"{start} over before the input frame arrives on which the last result depends: frames come more "
+        "slowly than the chip could take them.",
     }
     return texts.get(
         name,
-        f"{start} work of the {name}: that is the unit that the chain goes through most, not the {explanation.array}.",
+        f"{start} work of the {name}: the critical path goes through this unit most, not through the "
+        f"{explanation.array}.",
     )
 
 
 def _late(arrival: int, explanation: Explanation) -> str:
     """The sentence for a run that mostly waited for its last job: its makespan says nothing about the chip."""
-    start = f"{_share(arrival, explanation)} of the makespan is over before the job has come that the end depends on"
+    start = (
+        f"{_share(arrival, explanation)} of the makespan is over before the job arrives on which the last result "
+        "depends"
+    )
     rest = explanation.makespan_cycles - arrival
     text = f"{start}, at cycle {arrival:,}: nothing on the chip shortens that"
     groups = {name: cycles for name, cycles in _groups(explanation).items() if name != "arrival"}
     name = max(groups, key=lambda each: groups[each])
-    what = {"array": f"the {explanation.array}'s own work", "latency": "latency of pipelines"}
+    what = {"array": f"work of the {explanation.array}", "latency": "latency of pipelines"}
     what |= {
         "switch": "thread switches",
         "input": "waits for frames",
-        "behind": "waits for tasks that come behind others",
+        "behind": "waits for the release of tasks that follow others",
     }
     most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
-    return f"{text}. What counts are the {rest:,} cycles after it; {most}."
+    return f"{text}. Only the {rest:,} cycles after it count; {most}."
 
 
 def _latency(leg: Leg) -> int:
@@ -130,7 +135,7 @@ def _each(leg: Leg) -> str:
 
 def _turns(explanation: Explanation) -> str:
     turns = sum(each.cycles for each in explanation.shares if each.array and each.kind == "turn")
-    return f", in {_share(turns, explanation)} of the makespan for another thread whose turn it is" if turns else ""
+    return f"; {_share(turns, explanation)} of the makespan are turns of other threads" if turns else ""
 
 
 def _beside(explanation: Explanation) -> str:
@@ -142,12 +147,13 @@ def _beside(explanation: Explanation) -> str:
         share = 100 * explanation.array_cycles / (explanation.makespan_cycles * explanation.ways)
         return (
             f"The {explanation.ways} {explanation.units} issue in {explanation.array_cycles:,} cycles together "
-            f"({share:.1f} % of the cycles of all), of which {on_path:,} are on this path; the others run beside it."
+            f"({share:.1f} % of the cycles of all), of which {on_path:,} are on this path; the others run in "
+            "parallel to it."
         )
     return (
         f"The {explanation.array} issues in {explanation.array_cycles:,} cycles "
         f"({_share(explanation.array_cycles, explanation)}), of which "
-        f"{on_path:,} are on this path; the others run beside it, while it waits."
+        f"{on_path:,} are on this path; in the others the path waits."
     )
 
 
@@ -156,13 +162,13 @@ def _advice(explanation: Explanation) -> list[str]:
     tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
     best = explanation.what_if.best
     if best is None:
-        sentences = ["Nothing of what was tried alone shortens it." if tried else "No change was tried."]
+        sentences = ["No single change that was tried shortens it." if tried else "No change was tried."]
     else:
         sentences = [f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}."]
     saved = 0 if best is None else best.saved_cycles
     pair = next((each for each in explanation.what_if.pairs if each.saved_cycles > saved), None)
     if pair is not None:
-        sentences.append(f"Of pairs: {_change(pair)}, {_to(explanation, pair)}.")
+        sentences.append(f"Of pairs, this shortens it most: {_change(pair)}, {_to(explanation, pair)}.")
     fullest, fuller = _fullest(tried), _fullest(explanation.what_if.pairs)
     useful = explanation.utilization
     if fullest is not None and fullest is not best and fullest.utilization > useful:
@@ -174,7 +180,8 @@ def _advice(explanation: Explanation) -> list[str]:
     if fuller is not None and fuller is not pair and fuller.utilization > alone:
         then = f"{100 * useful:.1f} % to {100 * fuller.utilization:.1f} %"
         sentences.append(
-            f"Of pairs it gains most by: {_change(fuller)}, from {then}, at {fuller.cycles:,} cycles{_work(fuller)}."
+            f"Of pairs, utilization gains most by: {_change(fuller)}, from {then}, at {fuller.cycles:,} "
+            f"cycles{_work(fuller)}."
         )
     return sentences
 
@@ -264,7 +271,7 @@ def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
     beside = f"{others} of {len(tried)} changes serve other requests than this run, and are not compared"
     if best is None or best.latency is None:
         if not others:
-            return ["Nothing of what was tried shortens the slowest."] if tried else []
+            return ["No change that was tried shortens the slowest."] if tried else []
         return [f"{beside}{'; none of the rest shortens the slowest' if len(tried) > others else ''}."]
     saved = slow.latency.slowest - best.latency.slowest
     change = f"{best.name} ({best.detail})" if best.detail else best.name

@@ -34,7 +34,7 @@ class LegWords:
 #: The ways that the path takes off the main unit (the accounted one) and back to it, and what each is. A machine may
 #: have other words (`lstmsim.model.figures.Words`).
 LEGS = {
-    "start": LegWords("until the {unit}'s first issue on the path", "before the {unit}'s first issue of the chain"),
+    "start": LegWords("until the {unit}'s first issue on the path", "before the {unit}'s first issue on the path"),
     "end": LegWords("from the {unit}'s last issue on the path to the end", "behind the {unit}'s last issue"),
     "group to group": LegWords(
         "tasks start when those before have ended", "from the last issue of tasks to the next ones"

@@ -228,7 +228,7 @@ def _shares(explanation: Explanation) -> Section:
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
     causes = ", ".join(f"{_held_by(name, words)} {percent(count, total)}" for name, count in explanation.causes.items())
     columns: list[str | Column] = ["<name", "cycles", "share", Column("", left=True, bar=20), "<meaning"]
-    note = Text(f"by what the chain waited for: {causes}", hang=2)
+    note = Text(f"by what the path waited for: {causes}", hang=2)
     return Section.of(grid(columns, rows, headed=False), note, title=title)
 
 
@@ -238,7 +238,7 @@ _OTHERS = {
     "turn": ("another thread's turn", "turn"),
     "thread": ("a free thread", "free thread"),
     "after": ("the end of the job before", "job before"),
-    "behind": ("the tasks that it comes behind", "tasks before"),
+    "behind": ("the tasks that it follows", "tasks before"),
     "arrival": ("the job's arrival", "job"),
     "result": ("the last results", "(end)"),
 }
@@ -274,7 +274,7 @@ def _meaning(share: Share, own: Mapping[str, Words]) -> str:
         "switch": "the unit changes threads",
         "input": "the frame has not come yet",
         "arrival": "the job has not come yet",
-        "behind": "tasks that come behind others have not come yet",
+        "behind": "tasks that follow others have not been released yet",
     }[share.kind]
 
 

@@ -104,9 +104,9 @@ def _groups(path: str, known: Mapping[str, Any]) -> tuple[str, ...]:
     names, places = known.get("groups", []), known.get("group_of", [])
     good = isinstance(names, list) and isinstance(places, list) and len(places) in (0, len(known["jobs"]))
     if not good or not all(isinstance(each, str) for each in names):
-        raise _refuse(path, "groups: expected a list of names, and group_of a place among them for each job")
+        raise _refuse(path, "groups: expected a list of names, and in group_of an index into it for each job")
     if not all(_is_count(each, len(names) - 1) for each in places):
-        raise _refuse(path, "group_of: expected a place in groups for each job")
+        raise _refuse(path, "group_of: expected an index into groups for each job")
     return tuple(names[each] for each in places)
 
 

@@ -96,7 +96,7 @@ def load_requests(
         total += count
     if requests is not None and total < requests:
         owner = "file's" if isinstance(source, str | os.PathLike) else "scenario's"
-        text = f"the {owner} arrivals end after {total:,}, and none is a process that goes on: leave it out"
+        text = f"the {owner} arrivals end after {total:,} requests, and no arrival process goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
     scenario = read.scenario(jobs, offers_of(read, ends))

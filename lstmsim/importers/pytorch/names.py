@@ -172,7 +172,7 @@ def network_of(tensors: Mapping[str, Stored], group: Group, model: Model) -> Net
         if key not in group.names
     ]
     mistakes += [
-        Mistake(show(name), f"belongs to nothing in model {show(model.name)}")
+        Mistake(show(name), f"belongs to no weight of model {show(model.name)}")
         for key, name in group.names.items()
         if key not in wanted
     ]

@@ -71,7 +71,7 @@ def plan(chip: MulticoreCpu, task: GemmTask) -> GemmPlan:
     sizes = {"m": asked.m, "n": asked.n, "k": asked.k, "threads": task.threads}
     mistakes = [Mistake(name, f"must be at least 1, got {size}") for name, size in sizes.items() if size < 1]
     if task.threads > len(chip.cores):
-        text = f"must be at most {len(chip.cores)}, for each takes a core of its own, got {task.threads}"
+        text = f"must be at most {len(chip.cores)}, the number of cores, got {task.threads}"
         mistakes.append(Mistake("threads", text))
     if mistakes:
         raise InputError(mistakes)

@@ -365,8 +365,8 @@ def remarks(graph: Graph) -> tuple[str, ...]:
         if node.kind == COMPUTE and node.op != "matmul":
             calls.setdefault(node.op, []).append(show(node.name))
     said = [
-        f"the operation {op} ({_some(names)}) is a call of a library: it is not fused, and stands for drawn numbers in "
-        "checks"
+        f"the operation {op} ({_some(names)}) is a call of a library: it is not fused, and checks draw numbers for "
+        "its result"
         for op, names in calls.items()
     ]
     idle = [

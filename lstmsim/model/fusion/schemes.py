@@ -334,7 +334,7 @@ def _scheme(graph: Graph, one: Placed, placed: Sequence[Placed], reads: Reads, o
     readers = [each for each in placed if one.node in reads[each.node]]
     if partials:
         first = readers[0].node if readers else -1
-        said = f"one result is split over up to {partials} blocks, so whoever reads it combines their partials"
+        said = f"one result is split over up to {partials} blocks, so its readers combine their partials"
         return Reason(GLOBAL, first, said, partials)
     if not readers:
         return Reason(OUTPUT, -1, "no other stage reads it")

@@ -25,7 +25,7 @@ class FitRequest:
         Key("A known device or a device file.", follows="all known", flag="--device", metavar="NAME", repeatable=True),
     ] = ()
     _: KW_ONLY
-    with_energy: Annotated[bool, Key("Show the energy of each job too, relative.", flag="--energy")] = False
+    with_energy: Annotated[bool, Key("Show the relative energy of every job, too.", flag="--energy")] = False
     overrides: Overrides = ()
 
 

@@ -50,7 +50,7 @@ class GemmRequest:
         ),
     ] = "step"
     layer: Annotated[int, Key("Number of the layer.", low=0)] = 0
-    batch: Annotated[Size, Key("Inferences at once.")] = 1
+    batch: Annotated[Size, Key("Number of inferences that run together.")] = 1
     steps: Annotated[Size | None, Key("Time steps of a projection or gradient.")] = None
     part: Annotated[
         int | None, Key("Number of the product, where gates read different vectors.", low=0, follows="the largest one")
@@ -80,7 +80,7 @@ class GemmRequest:
         str | None,
         Key(
             "When B is packed. once: before, as a job holds its weights. each: at every call.",
-            follows="once, but each for a gradient, whose B is new at every call",
+            follows="once; each for a gradient, whose B is new at every call",
             choices=("once", "each"),
             metavar="WHEN",
         ),
@@ -96,8 +96,7 @@ class GemmRequest:
     relief: Annotated[
         str,
         Key(
-            "How threads that add into the same block of C keep out of each other's way: plan, none, sub, buffer or "
-            "both.",
+            "How conflicts of threads that add into the same block of C are avoided: plan, none, sub, buffer or both.",
             choices=("plan", "none", "sub", "buffer", "both"),
             metavar="NAME",
         ),

@@ -65,7 +65,7 @@ def run_gemm(request: GemmRequest) -> GemmReport:
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
-    """Draw what each thread does over time: compute, wait for C, for the memory, for the others.
+    """Draw the activity of each thread over time: compute, wait for C, for the memory, for the others.
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
     """

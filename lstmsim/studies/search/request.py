@@ -21,11 +21,11 @@ class SearchRequest:
     npe: Annotated[int, Key("Multipliers of each searched core.", flag="--npe", metavar="N")]
     _: KW_ONLY
     exhaustive: Annotated[
-        bool, Key("Simulate every useful pair, too: the optimum, and the regret of the greedy walk.")
+        bool, Key("Simulate every useful pair, too, for the optimum and the regret of the greedy walk.")
     ] = False
     any_ep: Annotated[bool, Key("Try every EP, not only powers of two.")] = False
     core: Annotated[
-        int | None, Key("Search only this core.", follows="all of the chip, which must be equal", metavar="K")
+        int | None, Key("Search only this core.", follows="all cores of the chip, which must be equal", metavar="K")
     ] = None
     overrides: Overrides = ()
     progress: Progress = None

@@ -190,7 +190,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
         if job.settled(len(chip.cores)).split:
             raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
         if job.may_leave:
-            text = "a search wants all jobs done: leave queue_limit and patience out"
+            text = "a search needs all jobs to finish: leave queue_limit and patience out"
             raise InputError(Mistake(f"job {job.name}", text))
     if npe < 1:
         raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))

@@ -295,9 +295,9 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
         if not inside[0].job.preempts or len({each.rank for each in inside}) == 1:
             continue
         if any(each.process is None for each in inside):
-            return Preemption(None, missing="what preemption costs is not known: nobody has said how requests come")
+            return Preemption(None, missing="what preemption costs is not known: it is not known how requests come")
         if not _comparable(cores, inside):
-            text = "what preemption costs is not known where jobs of several ranks share some of their cores, not all"
+            text = "the cost of preemption is not known where jobs of several ranks share only some of their cores"
             return Preemption(None, missing=text)
         threads = sum(contexts[core] for core in cores)
         found_here = _reported(chip, inside, threads)

@@ -144,7 +144,7 @@ def _load_line(serving: Serving) -> str:
     if load is None:
         steady = serving.verdict != "no steady state"
         clients = sum(tenant.clients for tenant in serving.tenants.values())
-        why = f"{clients:,} clients ask when they are answered" if clients else "nobody has said how requests come"
+        why = f"{clients:,} clients ask when they are answered" if clients else "it is not known how requests come"
         return f"offered load: none, {why if steady else 'requests come once'}"
     where = {
         name: f" of core{'s' * (len(cores) > 1)} {', '.join(map(str, cores))}" for name, cores in load.cores.items()

@@ -82,8 +82,8 @@ class ServeRequest:
     until_half_width: Annotated[
         float | None,
         Key(
-            "Serve until the 95 % intervals of mean and last percentile are that narrow, as 2% or 0.02; then "
-            "--requests is the most (10,000,000).",
+            "Serve until the 95 % intervals of the mean and the last percentile have at most this half width, a share "
+            "of the value like 2% or 0.02; --requests then bounds the requests (10,000,000).",
             metavar="SHARE",
             read=share_in,
         ),
@@ -110,7 +110,7 @@ class SaturateRequest:
 
     scenario: Source
     bound_ms: Annotated[
-        float | None, Key("Bound on that percentile of the latencies of all requests.", above=0, metavar="MS")
+        float | None, Key("Bound on the percentile of the latencies of all requests.", above=0, metavar="MS")
     ] = None
     _: KW_ONLY
     bounds_ms: Annotated[
@@ -126,7 +126,13 @@ class SaturateRequest:
     percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
     low: Annotated[
         float | None,
-        Key("Lowest rate that is tried.", above=0, follows="a hundredth of the most", flag="--from", metavar="RATE"),
+        Key(
+            "Lowest rate that is tried.",
+            above=0,
+            follows="a hundredth of the machine's bound",
+            flag="--from",
+            metavar="RATE",
+        ),
     ] = None
     high: Annotated[
         float | None,
@@ -162,16 +168,20 @@ class LoadLatencyRequest:
     ] = ()
     chips: Annotated[
         str | Sequence[str],
-        Key("Chip that has a curve, besides the file's own.", flag="--chip", metavar="NAME_OR_PATH", repeatable=True),
+        Key(
+            "Chip with a curve, in addition to the file's own.", flag="--chip", metavar="NAME_OR_PATH", repeatable=True
+        ),
     ] = ()
     loads: Annotated[
-        str | Sequence[float], Key("Loads that are simulated: evenly spaced, or a list by commas.", metavar="A:B[:N]")
+        str | Sequence[float],
+        Key("Loads that are simulated: N evenly spaced ones from A to B, or a list with commas.", metavar="A:B[:N]"),
     ] = "0.3:0.95"
     requests: Annotated[int, Key("Requests of each point.", low=1, metavar="N")] = 20_000
     until_half_width: Annotated[
         float | None,
         Key(
-            "Serve each point until the 95 % intervals of mean and p99 are no wider, like 5%.",
+            "Serve each point until the 95 % intervals of the mean and p99 have at most this half width, a share of "
+            "the value like 5%.",
             above=0,
             below=1,
             metavar="SHARE",
@@ -181,7 +191,11 @@ class LoadLatencyRequest:
     most_requests: Annotated[int, Key("Most requests of a point where intervals decide.", low=1, metavar="N")] = 640_000
     folder: Annotated[
         Path | None,
-        Key("Folder that keeps every point; the same command goes on with the rest.", flag="--out", metavar="DIR"),
+        Key(
+            "Folder in which every point is kept; the same command resumes with the points that are missing.",
+            flag="--out",
+            metavar="DIR",
+        ),
     ] = None
     jobs: Annotated[
         int | None, Key("Number of processes; None stands for one for each processor.", low=1, high=1024, metavar="N")

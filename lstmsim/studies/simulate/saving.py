@@ -118,7 +118,7 @@ def _fitting(result: Run, device: str | None) -> Document:
 
     kind = result.scenario.chip.kind
     if device is None and target_of(kind).hardware() is None:
-        return Document.of("", f"{NO_PARTS.format(kind=kind)}: nobody can tell which devices it fits")
+        return Document.of("", f"{NO_PARTS.format(kind=kind)}: it is not known which devices it fits")
     title, *verdicts = fit_summary(fit(result.scenario)).paragraphs
     fitted = None if device is None else fit(result.scenario, [device])[0]
     shown = Document.of("") if fitted is None else fit_document(fitted, published_on(fitted.device))

@@ -21,7 +21,10 @@ _SIDE = (
     "spmv). right: A W (sparse inputs; spmm only). The gradient of the weights, [dY X^T] o I(W), is --kernel sddmm "
     "--method gradient."
 )
-_BEST = "Simulate some hundred settings of the method, take the fastest, and say what the rule loses; --set stays."
+_BEST = (
+    "Simulate some hundred settings of the method, take the fastest, and say how much slower the rule's choice is; "
+    "parameters of --set stay fixed."
+)
 
 
 @record
@@ -37,7 +40,8 @@ class SparseRequest:
     threshold: Annotated[
         float | None,
         Key(
-            "Instead of --method: the sparse one if more than this fraction of MATRIX is zero, else dense.",
+            "In place of --method: take the sparse method if more than this fraction of MATRIX is zero, else the dense"
+            " one.",
             metavar="FRACTION",
         ),
     ] = None
@@ -55,12 +59,14 @@ class SparseRequest:
         Sequence[str] | Mapping[str, Any],
         Key("Set a parameter of the kernel, like tile=64.", flag="--set", metavar="NAME=VALUE", repeatable=True),
     ] = ()
-    prune: Annotated[float | None, Key("Take this fraction of a model's weights away.", metavar="FRACTION")] = None
-    prune_by: Annotated[str, Key("What is pruned by: magnitude, row, bank or block.", metavar="WAY")] = "magnitude"
+    prune: Annotated[float | None, Key("Set this fraction of a model's weights to zero.", metavar="FRACTION")] = None
+    prune_by: Annotated[str, Key("Criterion of pruning: magnitude, row, bank or block.", metavar="WAY")] = "magnitude"
     banks: Annotated[Size, Key("Banks of a row.")] = 4
     block: Annotated[Size, Key("Rows and columns of a block.")] = 4
     seed: Annotated[Seed, Key("Seed of the numbers of dense operands.")] = 0
-    values_seed: Annotated[Seed | None, Key("Draw the values of a file without values.", follows="1")] = None
+    values_seed: Annotated[
+        Seed | None, Key("Seed of the values that are drawn for a file without values.", follows="1")
+    ] = None
     baselines: Annotated[
         bool | None, Key("Simulate other ways to do the same.", follows="if the product is not too large")
     ] = None

@@ -43,7 +43,7 @@ class SweepRequest:
         tuple[int, int] | None,
         Key("Compute only every N-th point, from the I-th; then merge.", metavar="I/N", read=_shard),
     ] = None
-    retry_failed: Annotated[bool, Key("Compute points again that have failed.")] = False
+    retry_failed: Annotated[bool, Key("Compute failed points again.")] = False
     resume: Annotated[bool, Key("Forget the results in DIR and begin anew (in Python resume=False).")] = True
     overrides: Overrides = ()
     progress: Annotated[Callable[[Progress], None] | None, Key("Function that is called after every commit.")] = None

@@ -321,7 +321,7 @@ def _compute(
         results.close()
     if counts.done != counts.total:
         missing = counts.total - counts.done
-        raise LstmsimError(f"{store.path}: {missing:,} points were never computed; the same command goes on with them")
+        raise LstmsimError(f"{store.path}: {missing:,} points were never computed; the same command computes them")
     return counts
 
 

@@ -166,7 +166,7 @@ class Store:
     def check_meta(self, remedy: str) -> None:
         """Raise `InputError` with a remedy if the file's description of its sweep is damaged."""
         if self.meta("checksum") != self._meta_checksum():
-            text = f"is damaged: what it says of its sweep has no checksum or does not match it; {remedy}"
+            text = f"is damaged: the description of its sweep has no checksum or does not match it; {remedy}"
             raise InputError(Mistake(self.path, text))
 
     def _meta_checksum(self) -> str:

@@ -121,7 +121,7 @@ def objectives_of(store: Store) -> tuple[Objective, ...]:
     text = store.meta(_OBJECTIVES)
     if text is None:
         again = "run `lstmsim sweep` on it again (results that are there are taken over)"
-        raise InputError(Mistake(store.path, f"does not say what its points are judged by: {again}"))
+        raise InputError(Mistake(store.path, f"does not name the objectives of its points: {again}"))
     try:
         return tuple(Objective(str(column), bool(maximise)) for column, maximise in json.loads(text))
     except (TypeError, ValueError) as error:

@@ -80,7 +80,7 @@ def test_a_chip_bound_by_its_array() -> None:
     explanation = explained(replace(CORE, ep=16, vp=4096), jobs(1, hidden=1024))
     assert cycles(explanation)["array busy"] == 2560 == explanation.array_cycles
     assert legs(explanation) == {"end": (1, 68)}
-    assert answer(explanation)[0].startswith("97 % of the makespan (2,560 of 2,628 cycles) is the array's own work")
+    assert answer(explanation)[0].startswith("97 % of the makespan (2,560 of 2,628 cycles) is work of the array: ")
     assert best(explanation) == "npe and ep doubled"
 
 
@@ -110,14 +110,14 @@ def test_a_run_bound_by_the_arrival_of_its_last_job() -> None:
     explanation = explained(replace(CORE, threads=2), (early, replace(late, arrival=50_000)))
     assert cycles(explanation)["before arrival"] == 50_000
     assert explanation.makespan_cycles == 50_000 + 1423
-    assert "before the job has come" in answer(explanation)[0]
+    assert "before the job arrives" in answer(explanation)[0]
 
 
 def test_a_run_bound_by_its_frames() -> None:
     explanation = explained(CORE, jobs(1, frame_interval=1_000))
     assert cycles(explanation)["input"] == 19_000
     assert legs(explanation)["start"] == (1, 19_000)
-    assert "before the frame of input has come" in answer(explanation)[0]
+    assert "before the input frame arrives" in answer(explanation)[0]
 
 
 def test_two_threads_that_leave_each_other_holes() -> None:
@@ -136,7 +136,7 @@ def test_threads_that_fill_each_other_are_bound_by_the_array() -> None:
     assert shares["array busy"] + shares["turn in array"] == 5 * 640 == explanation.array_cycles
     assert shares["turn in array"] > 0
     assert legs(explanation) == {"end": (1, 61)}
-    assert "for another thread whose turn it is" in answer(explanation)[0]
+    assert "of the makespan are turns of other threads" in answer(explanation)[0]
 
 
 def test_jobs_that_wait_for_one_thread() -> None:

@@ -185,8 +185,8 @@ def test_the_answer_of_an_overloaded_thread() -> None:
 def test_a_run_that_ends_soon_after_its_last_request_says_so_once() -> None:
     explanation = explained(chip(CORE), job("early"), job("late", 50_000))
     first, *others = answer(explanation)
-    assert first.startswith("97 % of the makespan is over before the job has come that the end depends on")
-    assert "at cycle 50,000: nothing on the chip shortens that. What counts are the 1,423 cycles after it" in first
+    assert first.startswith("97 % of the makespan is over before the job arrives on which the last result depends")
+    assert "at cycle 50,000: nothing on the chip shortens that. Only the 1,423 cycles after it count" in first
     assert not any("shortens it most" in sentence for sentence in others)
     text = explain_text(explanation)
     assert text.index("WHY NOT 100 %") < text.index("WHAT HELD THE SLOWEST UP")

@@ -128,7 +128,7 @@ def test_an_exchange_twice_and_members_elsewhere_are_found() -> None:
         issues[row, column("unit")] = ARRAY
         return issues
 
-    assert_found(case, changed(trace, elsewhere), "what is not its own")
+    assert_found(case, changed(trace, elsewhere), "for another operation")
     thread_slots = trace.thread_slots.copy()
     thread_slots[0, THREAD_SLOTS.place("core")] = 0
     assert_found(case, replace(trace, thread_slots=thread_slots), "member 1 of job a is on core 0, not on 1")

@@ -149,7 +149,10 @@ def test_what_threads_say_of_themselves() -> None:
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        (GemmTask(Product(0, 4, 4), 3), r"m: must be at least 1, got 0\nthreads: must be at most 2, for each takes"),
+        (
+            GemmTask(Product(0, 4, 4), 3),
+            r"m: must be at least 1, got 0\nthreads: must be at most 2, the number of cores",
+        ),
         (GemmTask(Product(4, 4, -1), 0), r"k: must be at least 1, got -1\nthreads: must be at least 1, got 0"),
         (GemmTask(Product(4, 4, 4), 1, settings={"trafic": 1}), "trafic: unknown key; did you mean 'traffic'"),
     ],

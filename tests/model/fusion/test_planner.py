@@ -144,7 +144,7 @@ def test_every_stage_has_its_reasons() -> None:
     names = [each.node for each in subgraph.decisions if each.about == "scheme"]
     assert names == ["score", "max", "sum", "a", "y"]
     assert because(subgraph, "scheme", "max") == [
-        "global: one result is split over up to 20 blocks, so whoever reads it combines their partials"
+        "global: one result is split over up to 20 blocks, so its readers combine their partials"
     ]
     assert because(subgraph, "barrier", "y") == [
         "all blocks meet at the end: the partials of y, which goes out, are combined by the owners of its results"

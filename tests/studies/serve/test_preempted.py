@@ -141,7 +141,7 @@ def test_sets_of_cores_that_overlap_cannot_be_told() -> None:
     assert apart.preemption.cores == (1,)
     assert not apart.unsure
     assert overlapping.unsure == (
-        "what preemption costs is not known where jobs of several ranks share some of their cores, not all"
+        "the cost of preemption is not known where jobs of several ranks share only some of their cores"
     )
 
 

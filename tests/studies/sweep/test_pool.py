@@ -107,7 +107,7 @@ def test_a_point_fails_only_after_a_second_attempt_of_its_own(errors: list[Excep
 def test_points_without_an_outcome_are_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inline = pool.inline
     monkeypatch.setattr(pool, "inline", lambda setup, points: inline(setup, list(points)[:50]))
-    with pytest.raises(LstmsimError, match="10 points were never computed; the same command goes on"):
+    with pytest.raises(LstmsimError, match="10 points were never computed; the same command computes them"):
         run_sweep(spec(), tmp_path, jobs=1)
     monkeypatch.undo()
     assert run_sweep(spec(), tmp_path, jobs=1).progress.reused == 50

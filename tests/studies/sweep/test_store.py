@@ -78,7 +78,7 @@ def test_what_a_file_says_of_its_sweep_is_written_anew_where_it_is_damaged(
     path = tmp_path / "sweep.sqlite"
     shutil.copy(whole / "sweep.sqlite", path)
     changed(path, statement)
-    said = r"sweep\.sqlite: is damaged: what it says of its sweep has no checksum or does not match it"
+    said = r"sweep\.sqlite: is damaged: the description of its sweep has no checksum or does not match it"
     with pytest.raises(InputError, match=said + "; the `lstmsim sweep` that wrote it mends it"):
         merge(tmp_path / "all.sqlite", [path])
     assert not (tmp_path / "all.sqlite").exists()

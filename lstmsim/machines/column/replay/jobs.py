@@ -210,7 +210,7 @@ class JobWork:
         units, shape, who = work.units(place), work.shape(place), f"{work.who}: the exchange of {place}"
         nodes = self._sent(member, place, segment)
         if number >= len(nodes):
-            raise ReplayError(f"{who} at cycle {cycle} sends what nobody reads")
+            raise ReplayError(f"{who} at cycle {cycle} sends a vector that no member reads")
         name = "h" if nodes[number] == shape.layer.cell.output else nodes[number]
         rate = self.exchange.rate(self.core.tail_width)
         turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // rate

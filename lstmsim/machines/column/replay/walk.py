@@ -184,7 +184,8 @@ def replay(
         operation = body.body.operations[index]
         if unit != operation.unit:
             raise ReplayError(
-                f"job {thread_slots.names[task]}: unit {unit} of core {core} does at {start} what is not its own"
+                f"job {thread_slots.names[task]}: unit {unit} of core {core} works at cycle {start} for another "
+                "operation"
             )
         thread_slots.check(task, operation.member, (core, context), start, start + count * cycles)
         if task not in works:
