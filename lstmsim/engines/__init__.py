@@ -32,12 +32,14 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
-    if running(engine) == "fast":
+    engine = running(engine)
+    if engine == "fast":
         return fast.run(program, check=check)
     if check:
         _check(program)
-    reference = import_module("lstmsim.engines.reference.run")
-    trace: Trace = reference.run(_unflattened(program), check=check and isinstance(program, FlatProgram))
+    trace: Trace = import_module(f"lstmsim.engines.{engine}.run").run(
+        _unflattened(program), check=check and isinstance(program, FlatProgram)
+    )
     return trace
 
 
