@@ -320,6 +320,6 @@ def test_what_is_no_result_is_told(tmp_path: Path) -> None:
         lstmsim.save_outputs({}, file)
     with pytest.raises(InputError, match=r"^name: must be text or a path, got 5$"):
         lstmsim.load_chip(5)
-    with pytest.raises(InputError, match=r"^model: must be a name or a file's path, got nothing$"):
+    with pytest.raises(InputError, match=r"^name: must be text or a path, got nothing$"):
         lstmsim.load_model(None)
     assert not list(tmp_path.iterdir())
