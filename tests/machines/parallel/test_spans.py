@@ -38,7 +38,7 @@ def spans(run: Run, device: ParallelDevice) -> list[int]:
         # weights of 2.1 MB stay in L2 of 6 MB, not in that of 0.5 MB; those of 8.4 MB in neither
         ("v100", 256, 1, 0, [6303, 1024, 1938, 818]),
         ("edge", 256, 1, 0, [26923, 1228, 26923, 1228]),
-        ("v100", 512, 1, 0, [20502, 1026, 20502, 1026]),
+        pytest.param("v100", 512, 1, 0, [20502, 1026, 20502, 1026], marks=pytest.mark.long),
         ("v100", 256, 16, 0, [9893, 1998, 986]),
         ("v100", 256, 16, 1, [51959, 986]),
     ],

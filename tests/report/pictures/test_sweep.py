@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.picture import MAX_PANELS, plot
+from lstmsim.studies.sweep import evaluate, picture
+from lstmsim.studies.sweep.picture import plot
 from lstmsim.studies.sweep.run import run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec
@@ -49,15 +49,16 @@ def test_a_heat_map_has_a_number_a_hatch_or_nothing_in_each_cell_and_outlines_th
     assert (eps[round(best.get_x() + 0.5)], vps[round(best.get_y() + 0.5)]) == (row["ep"], row["vp"])
 
 
-def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path) -> None:
-    hidden = {"path": HIDDEN, "from": 8, "to": 8 + MAX_PANELS}
+def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture, "MAX_PANELS", 5)
+    hidden = {"path": HIDDEN, "from": 8, "to": 8 + 5}
     axes = {"h": hidden, "ep": {**EP, "values": [4, 8]}, "vp": {**VP, "values": [8, 16]}}
     for key in ("from", "to", "factor"):
         del axes["ep"][key]
     figure, numbers = drawn(tmp_path, axes)
-    assert len([panel for panel in figure.axes if panel.get_visible() and panel.get_title()]) == MAX_PANELS
+    assert len([panel for panel in figure.axes if panel.get_visible() and panel.get_title()]) == 5
     assert "maps not drawn: 1" in figure.get_suptitle()
-    assert len(numbers) == MAX_PANELS * 4
+    assert len(numbers) == 5 * 4
 
 
 def test_points_that_have_no_place_on_a_map_are_counted(tmp_path: Path) -> None:
