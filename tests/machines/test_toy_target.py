@@ -28,6 +28,7 @@ from lstmsim.program.program import Unit
 from lstmsim.program.trace import ISSUES
 from lstmsim.program.unit_names import is_unit
 from lstmsim.studies.fit.needs import hardware_of
+from lstmsim.studies.serve import offered
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import check_numerics, explain, run
 from lstmsim.studies.sweep.resolve import Resolver, every_core_key, quick_path
@@ -53,7 +54,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _forget() -> None:
     """Forget what was asked of all machines while the toy was one of them, or was none."""
-    for asked in (registry.target_of, quick_path, every_core_key):
+    for asked in (registry.target_of, quick_path, every_core_key, offered._load):
         asked.cache_clear()
 
 
