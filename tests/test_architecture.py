@@ -312,6 +312,44 @@ def own_classes() -> set[str]:
 KIND_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(MACHINES)})(?![\w-])")
 
 
+#: A field in the docstring of a class.
+_LISTED = re.compile(r"^([a-z_][a-z_0-9]*(?:, [a-z_][a-z_0-9]*)*): ", re.MULTILINE)
+#: A comment that is not one on a check that is left out.
+_COMMENT = re.compile(r"^(?!.*  # (?:type: ignore|noqa)).*  # ")
+
+
+def fields_documented(node: ast.ClassDef, lines: list[str]) -> tuple[set[str], set[str]]:
+    """The fields of a class that its docstring lists, and those with a comment."""
+    fields = {
+        each.target.id: each
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+    entries = _LISTED.findall((ast.get_docstring(node) or "").partition(">>>")[0])
+    listed = {name for entry in entries for name in entry.split(", ")} & fields.keys()
+    above = {name for name, each in fields.items() if lines[each.lineno - 2].lstrip().startswith("# ")}
+    return listed, above | {name for name, each in fields.items() if _COMMENT.search(lines[(each.end_lineno or 1) - 1])}
+
+
+def test_documented_fields_are_recognised() -> None:
+    text = (
+        'class A:\n    """A.\n\n    b, c: two.\n    """\n    b: int\n    c: int\n    # e\n    d: int\n    f: int  # g\n'
+    )
+    (node,) = ast.parse(text).body
+    assert isinstance(node, ast.ClassDef)
+    assert fields_documented(node, text.splitlines()) == ({"b", "c"}, {"d", "f"})
+
+
+@in_every_room
+def test_a_class_says_its_fields_in_one_place(name: str) -> None:
+    """In a list in the docstring, or in comments at the fields; DESIGN.md says when which."""
+    lines = FILES[name].read_text(encoding="utf-8").splitlines()
+    for node in nodes(name):
+        if isinstance(node, ast.ClassDef):
+            listed, commented = fields_documented(node, lines)
+            assert not (listed and commented), f"{name}:{node.lineno}: {node.name} lists {listed}, comments {commented}"
+
+
 def docstrings(node: ast.AST) -> set[int]:
     """The constants of a module that are docstrings, or texts on their own, by identity."""
     return {id(each.value) for each in ast.walk(node) if isinstance(each, ast.Expr)}

@@ -22,16 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SparseTask:
-    """One sparse product.
-
-    operands: the dense ones: x of shape (columns,), B of shape (columns, n), or A and B transposed.
-    options: parameters of the kernel by name; those that are left out have their defaults.
-    """
+    """One sparse product."""
 
     kernel: str  # `spmv` (y = A x), `spmm` (C = A B) or `sddmm` (D = (A B) o C)
     method: str  # how, a name of the machine's methods
     matrix: Csr  # the sparse matrix: A, of `sddmm` C
+    # the dense ones: x of shape (columns,), B of shape (columns, n), or A and B transposed
     operands: tuple[NDArray[Any], ...]
+    # parameters of the kernel by name; those that are left out have their defaults
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -47,26 +45,21 @@ class Variant:
 
 @record
 class Settings:
-    """Parameters of a method whose values a search simulates.
-
-    alone: further parameters; they and those of `together` are changed one at a time, from the fastest combination on.
-    """
+    """Parameters of a method whose values a search simulates."""
 
     together: Mapping[str, tuple[Any, ...]]  # all combinations of these values
+    # further parameters; they and those of `together` are changed one at a time, from the fastest combination on
     alone: Mapping[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class KernelWork:
-    """A program of kernels that is ready to run.
+    """A program of kernels that is ready to run."""
 
-    flat, names: the program.
-    result: what the schedule computes; None if it computes nothing of its own (a dense baseline).
-    """
-
-    flat: FlatProgram
+    flat: FlatProgram  # flat, names: the program
     names: FlatNames
     own: Any  # what the machine keeps for the figures
+    # what the schedule computes; None if it computes nothing of its own (a dense baseline)
     result: NDArray[Any] | None = None
     remarks: tuple[str, ...] = ()  # sentences on what the parameters mean here
 

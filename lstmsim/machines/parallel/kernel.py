@@ -66,11 +66,7 @@ class Instructions:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel with the sectors that it touches, before anyone knows where these lie.
-
-    sector: shape (touches,); numbers of sectors of 32 bytes, counted from the beginning of the array. A load or store
-        names each sector once, in ascending order; an `atom` names the sector of each of its lanes.
-    """
+    """A kernel with the sectors that it touches, before anyone knows where these lie."""
 
     shape: KernelShape  # what it asks of a multiprocessor
     sm: Narrow  # shape (blocks,); the multiprocessor of each block, -1 for any
@@ -78,6 +74,8 @@ class Kernel:
     lsu: Narrow  # shape (n,); lines of a global access, wavefronts of a shared one; else 0
     array: NDArray[np.int16]  # shape (n,); number among the run's arrays of what a global access touches; else -1
     first_sector: Ints  # shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`
+    # shape (touches,); numbers of sectors of 32 bytes, counted from the beginning of the array. A load or store names
+    # each sector once, in ascending order; an `atom` names the sector of each of its lanes.
     sector: Narrow
 
 
@@ -91,30 +89,24 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """What the accesses of a kernel cost, one row for each instruction.
-
-    partition, missing: shape (misses,); a partition, ascending in a row, and how many sectors it brings; of an `atom`
-        how many lanes it serves.
-    in_l1, in_l2: shape (n,); whether some sector is found there.
-    """
+    """What the accesses of a kernel cost, one row for each instruction."""
 
     lsu: Narrow  # shape (n,); lines or wavefronts
     sectors: Narrow  # shape (n,); distinct sectors that go through the port
     first_miss: Ints  # shape (n + 1,); row i goes to the partitions from `first_miss[i]` to `first_miss[i + 1]`
+    # partition, missing: shape (misses,); a partition, ascending in a row, and how many sectors it brings; of an `atom`
+    # how many lanes it serves
     partition: Narrow
     missing: Narrow
-    in_l1: Mask
+    in_l1: Mask  # in_l1, in_l2: shape (n,); whether some sector is found there
     in_l2: Mask
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A kernel with the cost of its accesses: all that its timing depends on.
+    """A kernel with the cost of its accesses: all that its timing depends on."""
 
-    shape, sm, instructions: as in `Kernel`.
-    """
-
-    shape: KernelShape
+    shape: KernelShape  # shape, sm, instructions: as in `Kernel`
     sm: Narrow
     instructions: Instructions
     numbers: Numbers  # what its accesses cost
@@ -122,14 +114,12 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Kernels that were written, and what they compute.
-
-    result: what their lanes computed, each product and sum rounded on its own; None where there was no data.
-    metrics: counts by their names in section 8 of docs/sparse_kernels.md; only those that need no clock.
-    """
+    """Kernels that were written, and what they compute."""
 
     run: Run  # the kernels, in order, and their arrays
+    # what their lanes computed, each product and sum rounded on its own; None where there was no data
     result: Values | None
+    # counts by their names in section 8 of docs/sparse_kernels.md; only those that need no clock
     metrics: Mapping[str, int]
     plan: Any = None  # what the kernels follow, for checks; None: nothing but their sizes
 

@@ -92,13 +92,10 @@ class Cohorts:
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """Global accesses of some whole cohorts, cohort after cohort.
-
-    cohort, wave: shape (a,); of their blocks.
-    """
+    """Global accesses of some whole cohorts, cohort after cohort."""
 
     rows: Ints  # shape (a,); rows of the kernel
-    cohort: Ints
+    cohort: Ints  # cohort, wave: shape (a,); of their blocks
     wave: Ints
     order: Ints  # shape (a,); a number that grows with the index in the stream, then the block, then the warp
     counts: Narrow  # shape (a,); sectors that each touches

@@ -34,6 +34,15 @@ _MOST_DECIMALS = 9
 class Resource:
     """One kind of resource.
 
+    name: of the kind.
+    need: how many the chip takes; None: unknown, or memories of several kinds share the work.
+    available: how many the device has; None: unknown.
+    share: need / available; above 1 the need is that many times too large. None: unknown.
+    how: how the need came about, or what is missing.
+    band: 0 for a count, 0.5 for an estimate of +-50 %.
+    missing: what is missing in a few words, where that keeps the verdict open.
+    at_least: whether a part of the need is unknown, so that only "too much" can be known.
+
     >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
     ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
     >>> over = Resource("DSP", 5761, 5760, 5761 / 5760, "")
@@ -41,15 +50,14 @@ class Resource:
     ('DSP 1 block too many', '100.02 %')
     """
 
-    name: str  # of the kind
-    need: int | None  # how many the chip takes; None: unknown, or memories of several kinds share the work
-    available: int | None  # how many the device has; None: unknown
-    # need / available; above 1 the need is that many times too large. None: unknown
+    name: str
+    need: int | None
+    available: int | None
     share: float | None
-    how: str  # how the need came about, or what is missing
-    band: float = 0.0  # 0 for a count, 0.5 for an estimate of +-50 %
-    missing: str = ""  # what is missing in a few words, where that keeps the verdict open
-    at_least: bool = False  # whether a part of the need is unknown, so that only "too much" can be known
+    how: str
+    band: float = 0.0
+    missing: str = ""
+    at_least: bool = False
 
     @property
     def fits(self) -> bool | None:
@@ -377,7 +385,7 @@ class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
 
 @dataclass(frozen=True)
 class Summary:
-    """The devices by verdict, each with its words (`Fit.verdict`).
+    """The devices by verdict, with the reason (`Fit.verdict`).
 
     >>> print(Summary("c", (("big", "DSP 40 % used"),), (("small", "DSP 2.00 times over"),), ()).text)
     SUMMARY of c
@@ -386,7 +394,6 @@ class Summary:
     """
 
     chip: str
-    # pairs of a device's name and the reason (`Fit.verdict`)
     fits: tuple[tuple[str, str], ...]
     does_not_fit: tuple[tuple[str, str], ...]
     cannot_tell: tuple[tuple[str, str], ...]

@@ -129,17 +129,22 @@ def _need(part: Part, device: Device, parting: int = 0) -> PartNeed:
 class TailNeed:
     """Multipliers of one kind and width, of all cores together.
 
+    multiplier: kind and widths.
+    lane: how many each lane has (the most of all cores; 0: one for a core, not for a lane).
+    count: all of them.
+    packing: how a block is used, of unlike cores the one with the most of them; None where no use of a block gives
+        independent products.
+    blocks: multiplier blocks; None without a packing.
+
     >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
     '4 adapters of 32 x 17 bits'
     """
 
-    multiplier: Multiplier  # kind and widths
-    lane: int  # how many each lane has (the most of all cores; 0: one for a core, not for a lane)
-    count: int  # all of them
-    # how a block is used, of unlike cores the one with the most of them; None where no use of a block gives independent
-    # products
+    multiplier: Multiplier
+    lane: int
+    count: int
     packing: Packing | None
-    blocks: int | None  # multiplier blocks; None without a packing
+    blocks: int | None
 
     @property
     def sentence(self) -> str:

@@ -33,15 +33,12 @@ _ORDERINGS, _PLACINGS = 16, 60
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Where everything lies; y grows downwards.
-
-    routes: points that an edge comes past between its two boxes: where it enters a layer, and where it leaves it.
-    width, height: of all together.
-    """
+    """Where everything lies; y grows downwards."""
 
     centres: Mapping[int, Point]  # of each box
+    # points that an edge comes past between its two boxes: where it enters a layer, and where it leaves it
     routes: Mapping[Edge, tuple[Point, ...]]
-    width: float
+    width: float  # width, height: of all together
     height: float
 
 
@@ -302,12 +299,10 @@ class _Unit:
 
 @dataclass(frozen=True, eq=False)
 class _Page:
-    """Where everything lies.
-
-    frames: of each unit: left, top, width and height; corners: where its drawing begins.
-    """
+    """Where everything lies."""
 
     units: list[_Unit]
+    # of each unit: left, top, width and height; corners: where its drawing begins
     frames: list[tuple[float, float, float, float]]
     corners: list[Point]
     between: Drawing  # the drawing of units as boxes
@@ -479,18 +474,13 @@ def _look_of(subgraph: int, number: int) -> tuple[Style, str, str]:
 
 @record
 class _Box:
-    """A node in the picture.
+    """A node in the picture."""
 
-    title, text: its two lines; an input has one.
-    fill, ink: its colours.
-    edge: of its frame; `dotted`: whether this is dotted.
-    """
-
-    title: str
+    title: str  # title, text: its two lines; an input has one
     text: str
-    fill: str
+    fill: str  # fill, ink: its colours
     ink: str
-    edge: str = "#777777"
+    edge: str = "#777777"  # of its frame; `dotted`: whether this is dotted
     dotted: bool = False
     strong: bool = False  # whether it is a candidate
     badge: str = ""  # a letter for where its value lies, with its buffer

@@ -33,17 +33,13 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """The elements of a stage in the order of their threads, the elements of a thread in the order of their turns.
+    """The elements of a stage in the order of their threads, the elements of a thread in the order of their turns."""
 
-    lanes, row: lanes of a warp, and lanes of all warps of a block.
-    step, turn: shape (n,); its pass, and its turn in that.
-    """
-
-    lanes: int
+    lanes: int  # lanes, row: lanes of a warp, and lanes of all warps of a block
     row: int
     elements: Ints  # shape (n,); the elements
     lane: Ints  # shape (n,); block * row + thread of each
-    step: Ints
+    step: Ints  # step, turn: shape (n,); its pass, and its turn in that
     turn: Ints
     most: int  # the most elements that a thread has
 
@@ -161,13 +157,11 @@ def _new(*columns: Ints) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class StageTurns:
-    """In which turns the threads of a kernel do a stage.
-
-    crossing: the passes of a reduce in which warps of a block share a result, and at most how many do.
-    """
+    """In which turns the threads of a kernel do a stage."""
 
     stage: Stage  # the stage
     turns: Turns  # of its elements, those of the operand of a reduce
+    # the passes of a reduce in which warps of a block share a result, and at most how many do
     crossing: Mapping[int, int] = field(default_factory=dict)
     ends: Turns | None = None  # at the end of the kernel, of those who combine the partials of an output; else None
 

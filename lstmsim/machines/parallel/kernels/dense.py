@@ -215,15 +215,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class Gemm:
-    """The phase of a product by tiles.
-
-    slices: of K, each from and to; with several of them the result goes to the array `partial`, slice after slice.
-    """
+    """The phase of a product by tiles."""
 
     tile: Tile  # of a block
     sizes: tuple[int, int, int]  # M, K and N
     names: tuple[str, str, str]  # arrays A, B and C
     lanes: int  # of a warp
+    # of K, each from and to; with several of them the result goes to the array `partial`, slice after slice
     slices: tuple[tuple[int, int], ...]
     sections: Sections  # rows of A, and which of their columns are not all zero
 

@@ -17,13 +17,11 @@ _CHUNK = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """What the warps of a kernel do, or of a persistent kernel between two grid barriers.
-
-    write: writes the part of some warps by the numbers of their streams; returns their stores.
-    """
+    """What the warps of a kernel do, or of a persistent kernel between two grid barriers."""
 
     shape: KernelShape  # what it asks of a multiprocessor
     streams: int  # how many streams have something to do: the first ones
+    # writes the part of some warps by the numbers of their streams; returns their stores
     write: Callable[[Warps, Ints], list[Result]]
 
 

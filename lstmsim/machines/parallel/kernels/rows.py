@@ -140,10 +140,7 @@ def grids(device: ParallelDevice, arrays: Mapping[str, int] | Iterable[Memory]) 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """The rows of a matrix as a kernel finds them in memory, and where it begins and ends in each.
-
-    cols, values: shape (stored entries,); fill is column 0 and value 0.
-    """
+    """The rows of a matrix as a kernel finds them in memory, and where it begins and ends in each."""
 
     vector: int  # how many elements of `cols` and of `values` a lane loads at once
     row: Ints  # shape (n,); the row of the matrix that each stored row is
@@ -151,7 +148,7 @@ class Stored:
     masked: Ints  # shape (n,); how many elements before its first entry each row loads
     start: Ints  # shape (n,); where the loads of each row begin in `cols` and `values`
     end: Ints  # shape (n,); how many elements from there on each row has, masked ones and fill among them
-    cols: Ints
+    cols: Ints  # cols, values: shape (stored entries,); fill is column 0 and value 0
     values: Values
 
 
@@ -177,13 +174,10 @@ def stored(matrix: Csr | Dcsr, vector: int, align: str) -> Stored:
 
 @dataclass(frozen=True, eq=False)
 class Dealt:
-    """The blocks of a grid, and the rows of their bundles.
-
-    tile, bundle: shape (blocks,); what each block of the grid works on.
-    """
+    """The blocks of a grid, and the rows of their bundles."""
 
     order: Ints  # shape (n,); places of stored rows in the order in which they are bundled
-    tile: Ints
+    tile: Ints  # tile, bundle: shape (blocks,); what each block of the grid works on
     bundle: Ints
     sm: Narrow  # shape (blocks,); its multiprocessor, -1 for any
 

@@ -59,13 +59,10 @@ class SddmmPlan(RowsPlan):
 
 @dataclass(frozen=True, eq=False)
 class _Tiles:
-    """Warps with entries, side by side.
-
-    row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`.
-    """
+    """Warps with entries, side by side."""
 
     warps: Warps  # what writes them
-    row: Ints
+    row: Ints  # row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`
     begin: Ints
     count: Ints
     longest: Ints  # shape (n,)

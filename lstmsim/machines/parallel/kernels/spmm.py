@@ -106,15 +106,11 @@ class SpmmOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class SpmmPlan(RowsPlan):
-    """Everything about an SpMM that its text asks.
-
-    rows, inner, columns: sizes M, K and N.
-    first: shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None.
-    """
+    """Everything about an SpMM that its text asks."""
 
     options: SpmmOptions
     device: ParallelDevice  # whose kernel it is
-    rows: int
+    rows: int  # rows, inner, columns: sizes M, K and N
     inner: int
     columns: int
     tile: int  # columns of a block; width: of a warp
@@ -123,6 +119,7 @@ class SpmmPlan(RowsPlan):
     stored: Stored  # the rows of A in memory
     empty_rows: Ints  # rows that the kernel `zero` writes
     column: Ints  # shape (streams,); the first column of each warp
+    # shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None
     first: Ints | None = None
 
     @cached_property
@@ -253,17 +250,14 @@ def _too_much_shared(matrix: Csr, tile: int, subwarps: int, options: SpmmOptions
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """Strips of rows that warps write side by side, one segment each.
-
-    start, end: shape (n, subwarps); as in `Stored`; a subwarp without a row has an end of 0.
-    """
+    """Strips of rows that warps write side by side, one segment each."""
 
     plan: SpmmPlan  # of the kernel
     warps: Warps  # what writes them
     stream: Ints  # shape (n,); the warp of each
     number: Ints  # shape (n,); which strip of its rows it is
     masked: Ints  # shape (n, subwarps); how many elements before its first entry each row loads
-    start: Ints
+    start: Ints  # start, end: shape (n, subwarps); as in `Stored`; a subwarp without a row has an end of 0
     end: Ints
     length: Ints  # shape (n, subwarps); entries of each row
 

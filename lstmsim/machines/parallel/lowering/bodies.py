@@ -23,24 +23,19 @@ from lstmsim.program.operations import MOST_NEEDS, need_word, operation_word
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """The instructions of some blocks, one row for each, as in `Instructions` and `Numbers`.
-
-    kind, count, lsu, sectors, in_l1, in_l2: shape (n,).
-    waits, misses: shape (n,); how many each row has.
-    wait, partition, missing: of all rows, one after the other.
-    """
+    """The instructions of some blocks, one row for each, as in `Instructions` and `Numbers`."""
 
     warps: int  # streams of a block
     first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int8]  # kind, count, lsu, sectors, in_l1, in_l2: shape (n,)
     count: Narrow
     lsu: Narrow
     sectors: Narrow
     in_l1: Mask
     in_l2: Mask
-    waits: Ints
+    waits: Ints  # waits, misses: shape (n,); how many each row has
     misses: Ints
-    wait: Narrow
+    wait: Narrow  # wait, partition, missing: of all rows, one after the other
     partition: Narrow
     missing: Narrow
     work: Ints  # shape (streams,); useful multiply-accumulates of each stream
@@ -226,15 +221,12 @@ class Served:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The needs of whoever waits for an instruction.
-
-    served, delay: cycles of the operation, cycles from its start until the result is there.
-    """
+    """The needs of whoever waits for an instruction."""
 
     first: Ints  # shape (n + 1,); row i is there when everything from `first[i]` to `first[i + 1]` is
     words: Ints  # of each of these the word of a need
     unit: Ints  # which unit of the stream serves it; units are numbered apart, and serve a stream in its order
-    served: Ints
+    served: Ints  # served, delay: cycles of the operation, cycles from its start until the result is there
     delay: Ints
 
 

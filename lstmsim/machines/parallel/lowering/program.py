@@ -170,15 +170,13 @@ _PIECE = 1 << 16
 
 @record
 class DeviceJob:
-    """Kernels that run one after the other.
-
-    work: of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any.
-    release, key, key_from_arrival, after: as of `lstmsim.program.program.Task`, by which jobs run one after the other.
-    """
+    """Kernels that run one after the other."""
 
     name: str  # of the job
     kernels: tuple[Priced, ...]  # in order. A kernel that runs again may be the same object.
+    # of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any
     work: tuple[Ints | None, ...] = ()
+    # release, key, key_from_arrival, after: as of `lstmsim.program.program.Task`, by which jobs run one after the other
     release: int = 0
     key: int = 0
     key_from_arrival: bool = False

@@ -99,15 +99,13 @@ _ATOM = CLASS["atom"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slab:
-    """One instruction of all warps that issue it together.
-
-    waits: places of the instructions that it waits for, each of shape (n,), -1 where a stream has none.
-    """
+    """One instruction of all warps that issue it together."""
 
     streams: Ints  # shape (n,); ascending numbers of the streams
     places: Narrow  # shape (n,); its index in each
     kind: int  # number of its class in `CLASSES`
     count: int | Narrow  # issues in a row: one number for all, or shape (n,)
+    # places of the instructions that it waits for, each of shape (n,), -1 where a stream has none
     waits: tuple[Narrow, ...]
     array: int = -1  # number among the arrays of the run; -1 for shared memory and where there is no access
     vector: int = 1  # elements that a lane takes
