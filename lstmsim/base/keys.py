@@ -199,7 +199,9 @@ def keys_of(description: type) -> Mapping[str, Described]:
         if get_origin(kind) is ClassVar:
             continue
         if fields is None:
-            keys[name] = Described(name, kind, getattr(description, name, MISSING), key or _PLAIN)
+            # a key that Python has as a word of its own (`from`) has a line behind it
+            key_name = name.removesuffix("_")
+            keys[key_name] = Described(key_name, kind, getattr(description, name, MISSING), key or _PLAIN)
         elif key is not None and name in fields:
             each = fields[name]
             default = each.default if each.default_factory is MISSING else each.default_factory()

@@ -28,7 +28,7 @@ def inside(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_every_command_that_asks_a_study_has_its_request() -> None:
-    assert set(REQUESTS) | {"timeline", "program", "list"} == set(COMMANDS)
+    assert set(REQUESTS) | {"list"} == set(COMMANDS)
     for name in REQUESTS:
         properties = SCHEMA[f"request {name}"]["properties"]
         assert properties

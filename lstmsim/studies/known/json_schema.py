@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from lstmsim.base.keys import Described, Entry, Key, keys_of, unwrapped
 from lstmsim.machines.registry import KINDS, target_of
-from lstmsim.studies.known.keys import ENTRIES, described_keys, sweep_keys
+from lstmsim.studies.known.keys import ENTRIES, described_keys
 from lstmsim.studies.shared.request import sentence_of
 
 #: The requests by the names of their commands.
@@ -30,6 +30,8 @@ REQUESTS: Mapping[str, str] = {
     "search": "search.request.SearchRequest",
     "sweep": "sweep.request.SweepRequest",
     "merge": "sweep.request.MergeRequest",
+    "timeline": "simulate.request.TimelineRequest",
+    "program": "simulate.request.ProgramRequest",
     "import": "importing.ImportRequest",
 }
 #: Keys of files at which the name or the file of a mapping may stand, too.
@@ -55,9 +57,6 @@ def json_schema() -> dict[str, Any]:
         chip, core = _object(keys_of(target.chip)), _object(keys_of(target.core))
         chip["properties"]["cores"] = {"type": "array", "items": core}
         defs[f"chip {kind}"] = chip
-    for place, keys in sweep_keys().items():
-        properties = {name: {"description": meaning} for name, meaning in keys.items()}
-        defs[place] = {"type": "object", "properties": properties, "additionalProperties": False}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "lstmsim", "$defs": defs}
 
 

@@ -14,7 +14,7 @@ from lstmsim.files.scenario import schema
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
-from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS
+from lstmsim.studies.sweep import spec_file as sweeps
 from lstmsim.traffic import arrivals, lengths
 
 
@@ -104,8 +104,10 @@ ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("model layers", schema.LayerEntry, (schema.LayerEntry, Layer)),
     ("model cells.NAME", schema.CellEntry, (schema.CellEntry,)),
     ("model cells.NAME.stages", schema.StageEntry, (schema.StageEntry,)),
+    ("sweep", sweeps.SweepEntry, ()),
+    ("sweep axes", sweeps.GroupEntry, ()),
+    ("sweep axes.NAME", sweeps.AxisEntry, ()),
 )
-_JOINTS = {"sweep": " ", "sweep axes": ".", "sweep axes.NAME": "."}
 _SAID = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -116,8 +118,7 @@ def file_keys() -> list[tuple[str, str]]:
         joint = "." if " " in place else " "
         keys = described_keys(entry, documents).items()
         lines += [(f"{place}{joint}{name}", key_line(each)) for name, each in keys]
-    sweeps = sweep_keys().items()
-    return lines + [(f"{place}{_JOINTS[place]}{name}", text) for place, keys in sweeps for name, text in keys.items()]
+    return lines
 
 
 def described_keys(entry: type, documents: tuple[type, ...]) -> dict[str, Described]:
@@ -126,11 +127,6 @@ def described_keys(entry: type, documents: tuple[type, ...]) -> dict[str, Descri
     for each in reversed(documents):
         said |= _meanings(each)
     return {name: _with_meaning(key, said.get(name, "")) for name, key in keys_of(entry).items()}
-
-
-def sweep_keys() -> dict[str, Mapping[str, str]]:
-    """Give the keys of the mappings in a sweep's file, each with its meaning."""
-    return {"sweep": SWEEP_KEYS, "sweep axes": GROUP_KEYS, "sweep axes.NAME": AXIS_KEYS}
 
 
 def _with_meaning(each: Described, said: str) -> Described:

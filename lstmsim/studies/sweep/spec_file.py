@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Entry, Key, keys_of
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.files.yaml.source import read_document
@@ -23,29 +24,52 @@ from lstmsim.studies.sweep.spec import Axis, Derived, Group, Objective, Sweep, V
 
 MAX_POINTS = 10_000_000
 _MAX_VALUES = 1_000_000
-#: Keys of a sweep file, and what each means.
-SWEEP_KEYS = {
-    "name": "name of the sweep, in its tables and pictures; default: the file's",
-    "scenario": "the scenario that points change: a path, or its keys; required",
-    "axes": "what varies, by name; or a list of groups of axes; required",
-    "combine": "how axes go together: product (all combinations) or zip (in step); default: product",
-    "constraints": "expressions over names of axes and of chip figures; points that break one are infeasible",
-    "device": "an FPGA that each point's chip is fitted to: a name of `lstmsim list devices`, or a path; default: none",
-    "objectives": "columns to minimise or maximise, which make the Pareto front; default: latency_ms_mean and npe",
-}
-#: Keys of a group of axes.
-GROUP_KEYS = {"axes": "axes of the group, by name", "combine": "how they go together: product or zip"}
-#: Keys of an axis, and what each means.
-AXIS_KEYS = {
-    "path": "where the value stands in the scenario, like chip.cores.0.ep; or a list of paths",
-    "values": "the values, in order; instead of from and to",
-    "from": "the first number",
-    "to": "the last number, if it is met",
-    "step": "what is added from one number to the next; instead of factor",
-    "factor": "what a number is multiplied by to give the next; instead of step",
-    "expression": "a number worked out from other axes, like 16384 // ep; the axis then has no values",
-}
+_MAX_LETTERS = 200
 _COMBINE, _SENSES = ("product", "zip"), ("minimise", "maximise")
+
+
+class AxisEntry(Entry):
+    """An axis of a sweep."""
+
+    path: Annotated[str | list[str], Key("where the value stands in the scenario, like chip.cores.0.ep; or several")]
+    values: Annotated[
+        list[Value], Key("the values, in order; instead of from and to", low=1, high=_MAX_VALUES, follows="the range's")
+    ]
+    from_: Annotated[float | None, Key("the first number")] = None
+    to: Annotated[float | None, Key("the last number, if it is met")] = None
+    step: Annotated[float, Key("what is added from one number to the next; instead of factor", above=0)] = 1
+    factor: Annotated[float | None, Key("what each is multiplied by to give the next; instead of step", above=1)] = None
+    expression: Annotated[str | int | None, Key("worked out from others, like 16384 // ep; instead of values")] = None
+
+
+class GroupEntry(Entry):
+    """A group of axes."""
+
+    axes: Annotated[Mapping[str, AxisEntry], Key("axes of the group, by name")]
+    combine: Annotated[str, Key("how they go together, in all combinations or in step", choices=_COMBINE)] = "product"
+
+
+class SweepEntry(Entry):
+    """A sweep file."""
+
+    name: Annotated[
+        str, Key("name of the sweep, in its tables and pictures", low=1, high=_MAX_LETTERS, follows="the file's")
+    ]
+    scenario: Annotated[str | Mapping[str, Any], Key("the scenario that points change: a path, or its keys")]
+    axes: Annotated[Mapping[str, AxisEntry] | list[GroupEntry], Key("what varies, by name; or a list of groups")]
+    combine: Annotated[str, Key("how axes go together, in all combinations or in step", choices=_COMBINE)] = "product"
+    constraints: Annotated[
+        list[str], Key("expressions over names of axes; points that break one are infeasible", follows="none")
+    ]
+    device: Annotated[
+        str | None, Key("an FPGA that each point's chip is fitted to: a name of `lstmsim list devices`, or a path")
+    ] = None
+    objectives: Annotated[
+        Mapping[str, str | list[str]],
+        Key("columns to minimise or maximise, which make the Pareto front", follows="latency_ms_mean and npe"),
+    ]
+
+
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
@@ -111,10 +135,10 @@ class _Reader:
 
     def read(self, default_name: str) -> SweepFile:
         document = self.document
-        self._keys((), SWEEP_KEYS)
+        self._keys((), SweepEntry)
         groups = self._groups()
         name = self.data.get("name", default_name)
-        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _MAX_LETTERS:
             self._wrong(("name",), "must be printable text")
             name = default_name
         known = [name for name, path in self.names.items() if "expression" not in self._entry(path)]
@@ -133,8 +157,9 @@ class _Reader:
         judged_by = objectives or default_objectives(chip.names)
         return SweepFile(sweep, scenario, scenario_name, places, chip, judged_by, _device_file(document))
 
-    def _keys(self, path: DataPath, known: Mapping[str, str]) -> None:
-        """Note every key of the mapping at `path` that is not in `known`."""
+    def _keys(self, path: DataPath, entry: type[Entry]) -> None:
+        """Note every key of the mapping at `path` that the entry does not have."""
+        known = keys_of(entry)
         for key in self.document.at(path):
             if key not in known:
                 self._unknown((*path, key), key, tuple(known))
@@ -172,7 +197,7 @@ class _Reader:
             if not isinstance(each, dict):
                 self._wrong(path, "must be a group {axes: ..., combine: ...}")
                 continue
-            self._keys(path, GROUP_KEYS)
+            self._keys(path, GroupEntry)
             if "axes" in each:
                 groups += self._group((*path, "axes"), (*path, "combine"))
             else:
@@ -185,7 +210,7 @@ class _Reader:
         if not isinstance(entries, dict) or not entries:
             self._wrong(path, "must be a mapping of names to axes, at least 1")
             return
-        combine = document.at(combine_path[:-1]).get("combine", "product")
+        combine = document.at(combine_path[:-1]).get("combine", GroupEntry.combine)
         if combine not in _COMBINE:
             self._wrong(
                 combine_path, "must be product or zip", nearest(combine, _COMBINE) if isinstance(combine, str) else ""
@@ -212,7 +237,7 @@ class _Reader:
         if not isinstance(entry, dict):
             self._wrong(path, "must be an axis like {path: chip.cores.0.ep, values: [8, 16]}")
             return None
-        self._keys(path, AXIS_KEYS)
+        self._keys(path, AxisEntry)
         paths = self._paths(path)
         kinds = [key for key in ("values", "from", "expression") if key in entry]
         if len(kinds) != 1:
