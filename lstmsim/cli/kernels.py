@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import lstmsim
 from lstmsim.base.errors import InputError, Mistake, ReplayError
 from lstmsim.cli.options import Output, Outputs, command, json_output, picture_output, progress, status, trace_output
 from lstmsim.studies.fuse.request import FusionRequest
@@ -73,13 +74,13 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
             scaling = run_gemm_threads(*shape, threads=threads, **asked, progress=show)
         files.finish(scaling)
         return
-    from lstmsim.studies.gemm.run import plot_threads, run_gemm
+    from lstmsim.studies.gemm.run import run_gemm
 
     if "output" in files.paths:
         asked["numbers"] = True
     with progress("simulating") as show:
         report = run_gemm(*shape, threads=threads, **asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: plot_threads(report, path)})
+    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_threads(report, path)})
 
 
 @command(
@@ -100,11 +101,11 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
     lstmsim sparse layer.mtx --kernel spmv --method hbp --best
     lstmsim sparse layer.mtx --side transposed --columns 16 --trace run.json
     """
-    from lstmsim.studies.sparse.run import plot_blocks, run_sparse
+    from lstmsim.studies.sparse.run import run_sparse
 
     with progress("searching") if asked["best"] else status("simulating") as show:
         report = run_sparse(**asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: plot_blocks(report, path)})
+    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_blocks(report, path)})
 
 
 @command(
@@ -132,16 +133,16 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     from lstmsim.report import renderings
     from lstmsim.studies.fuse.asked import save_graph
     from lstmsim.studies.fuse.report import document
-    from lstmsim.studies.fuse.run import plot_fusion, plot_kernels, run_fusion
+    from lstmsim.studies.fuse.run import run_fusion
 
     if asked["cycles"] is None and {"timeline", "trace"} & set(files.paths):
         asked["cycles"] = True
     with progress("simulating") as show:
         report = run_fusion(**asked, progress=show)
     writers = {
-        "picture": lambda path: plot_fusion(report, path),
+        "picture": lambda path: lstmsim.plot_fusion(report, path),
         "save": lambda path: save_graph(report.graph, path),
-        "timeline": lambda path: plot_kernels(report, path),
+        "timeline": lambda path: lstmsim.plot_kernels(report, path),
     }
     files.finish(report, writers, lambda: renderings.text(document(report, explain)))
     if report.wrong:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.cli.options import (
@@ -59,10 +60,10 @@ def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: 
     with progress("comparing with float64") as show:
         from lstmsim.report.renderings import text
         from lstmsim.studies.accuracy.report import accuracy_document
-        from lstmsim.studies.accuracy.request import accuracy, plot_accuracy
+        from lstmsim.studies.accuracy.request import accuracy
 
         report = accuracy(**asked, bits=widths, progress=show)
-    writers = {"plot": lambda path: plot_accuracy(report, path)}
+    writers = {"plot": lambda path: lstmsim.plot_accuracy(report, path)}
     files.finish(report, writers, lambda: text(accuracy_document(report, steps)))
 
 

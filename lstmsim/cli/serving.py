@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
+import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.cli.options import (
@@ -158,14 +159,14 @@ def load_latency_command(files: Outputs, percentile: float, cdf_at: float | None
     if asked["folder"] == "":
         raise InputError(Mistake("--out ''", "the name is empty; expected a folder"))
     with progress("serving at loads") as show:
-        from lstmsim.studies.serve.load_latency import load_latency, loads_of, plot_load_latency
+        from lstmsim.studies.serve.load_latency import load_latency, loads_of
 
         _check_drawn(loads_of(asked["loads"]), percentile, cdf_at)
         curves = load_latency(**asked, progress=show)
     rows = curves.to_records()
     writers = {
         "csv": lambda path: write_table(path, [[*rows[0]], *([*row.values()] for row in rows)]),
-        "plot": lambda path: plot_load_latency(curves, path, percentile=percentile, cdf_at=cdf_at),
+        "plot": lambda path: lstmsim.plot_load_latency(curves, path, percentile=percentile, cdf_at=cdf_at),
     }
     files.write(curves, writers)
     files.show(curves.to_text)

@@ -313,9 +313,20 @@ def test_keys_that_a_file_states_once_have_sentences_too(keys: dict[str, Any], t
 
 def test_what_is_no_result_is_told(tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
-    for name in ("plot", "plot_accuracy", "plot_comparison", "plot_load_latency", "plot_sweep", "save_trace"):
-        with pytest.raises(InputError, match=rf"^{name}: expects an? .*; got a value of type dict$"):
+    plots = {
+        "plot": "timeline: must be a Timeline or a Run",
+        "plot_accuracy": "report: must be an AccuracyReport",
+        "plot_comparison": "comparison: must be a Comparison",
+        "plot_load_latency": "curves: must be a LoadLatency",
+        "plot_sweep": "swept: must be a SweepResult or a Merged",
+        "plot_fusion": "report: must be a FusionReport",
+        "plot_rtl": "report: must be a RtlReport",
+    }
+    for name, told in plots.items():
+        with pytest.raises(InputError, match=rf"^{told}, got a mapping$"):
             getattr(lstmsim, name)({}, file)
+    with pytest.raises(InputError, match=r"^save_trace: expects a Run .*; got a value of type dict$"):
+        lstmsim.save_trace({}, file)
     with pytest.raises(InputError, match=r"^save_outputs: expects Outputs.*; got a value of type dict$"):
         lstmsim.save_outputs({}, file)
     with pytest.raises(InputError, match=r"^name: must be text or a path, got 5$"):

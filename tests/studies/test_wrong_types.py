@@ -32,6 +32,8 @@ WRONG = [None, 3.5, "x", "", "\0", "\ud800", b"x", [], {}, {3: 4}, [None], ["x"]
 WRONG += [nan, inf, -1, HUGE]
 #: Arguments that the sentence calls by the thing that they name.
 CALLED = {"source": ("scenario", "graph"), "sizes": ("size",)}
+#: Of a picture of nothing, that comes first.
+CALLED |= dict.fromkeys(("percentile", "cdf_at"), ("curves",))
 
 
 @functools.cache

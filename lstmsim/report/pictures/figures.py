@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read, whole_file
 from lstmsim.report.figures_text import cut
@@ -100,7 +101,12 @@ def settings() -> Iterator[None]:
 
 
 class Picture(Figure):
-    """A figure that a notebook shows as a picture, though it was made without pyplot."""
+    """A figure that a notebook shows as a picture, though it was made without pyplot.
+
+    numbers: what it shows, as rows of a table with names on top.
+    """
+
+    numbers: Iterable[Iterable[Any]] = ()
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()
@@ -109,12 +115,32 @@ class Picture(Figure):
         return content.getvalue()
 
 
-def check_name(name: str, *beside: str) -> None:
-    """Raise `InputError` for a name that does not end like a picture's, and if it or another was read as an input."""
-    if not name.lower().endswith(SUFFIXES):
+@contextmanager
+def drawn(path: str | os.PathLike[str] | None, *, numbers: bool = False, **look: Any) -> Iterator[Picture]:
+    """Give an empty picture, which is written when the block has drawn it.
+
+    path: a file that ends in one of `SUFFIXES`; None: no file.
+    numbers: whether the picture's `numbers` are written beside it as .csv.
+    look: arguments of the figure.
+
+    `InputError` for another suffix, and if one of the files was read as an input.
+    """
+    name = None if path is None else os.fspath(path)
+    table = f"{os.path.splitext(name)[0]}.csv" if numbers and name is not None else None
+    if name is not None and not name.lower().endswith(SUFFIXES):
         raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
-    for each in (name, *beside):
-        refuse_if_read(each)
+    for each in (name, table):
+        if each is not None:
+            refuse_if_read(each)
+    with settings():
+        figure = Picture(**{"layout": "constrained", **look})
+        FigureCanvasAgg(figure)
+        yield figure
+        if name is not None:
+            save(figure, name)
+    if table is not None:
+        with whole_file(table) as file:
+            CsvWriter(file).writerows(figure.numbers)
 
 
 def save(figure: Figure, path: str) -> None:
@@ -144,12 +170,7 @@ def plot(
 
     path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
-    with settings():
-        figure = Picture(figsize=(10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy)))), layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawn(path, figsize=(10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy))))) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
         shapes = _shapes(blocks, len(busy))
         edge = _EDGE if len(shapes) <= _MOST_EDGED else "none"
@@ -164,8 +185,6 @@ def plot(
         right.barh(range(len(busy)), list(busy), color=_BAR)
         right.axvline(sum(busy) / max(1, len(busy)), color=_MEAN, linewidth=0.8, linestyle="--")
         right.set_xlabel("issue cycles (dashed: mean)")
-        if name is not None:
-            save(figure, name)
     return figure
 
 

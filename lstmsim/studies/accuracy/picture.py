@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
+from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lstmsim.base.csv_table import CsvWriter
-from lstmsim.base.files import whole_file
-from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
+from lstmsim.base.errors import InputError
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
+from lstmsim.studies.accuracy.report import job_title
+from lstmsim.studies.accuracy.study import AccuracyReport
 
 #: 20 log10(2): what one more bit gains where rounding is the only error.
 DECIBELS_PER_BIT = 6.02
@@ -35,12 +36,7 @@ def plot(
     title: str = "",
 ) -> Picture:
     """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged."""
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name, numbers_path(name))
-    with settings():
-        figure = Picture(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawn(path, numbers=True, figsize=(8, 4.2 if words is None else 5.8)) as figure:
         ratios = [2.4, 1][: 1 if words is None else 2]
         panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
         _draw_sqnr(figure, panels[0], bits, sqnr_db)
@@ -48,20 +44,27 @@ def plot(
             _draw_words(panels[1], bits, words)
         _set_bits_axis(panels[-1], bits)
         figure.suptitle(short(title, 100), fontsize=10, parse_math=False)
-        if name is not None:
-            save(figure, name)
-    if name is not None:
-        _save_numbers(numbers_path(name), bits, sqnr_db, words)
+        figure.numbers = _numbers(bits, sqnr_db, words)
     return figure
 
 
-def numbers_path(path: str) -> str:
-    """Give the path of the numbers of the picture in `path`.
+def plot_accuracy(report: AccuracyReport, path: str | os.PathLike[str] | None = None) -> Picture:
+    """Draw the widths of an accuracy report.
 
-    >>> numbers_path("out/a.png")
-    'out/a.csv'
+    report: with at least one width.
+    path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
     """
-    return os.path.splitext(path)[0] + ".csv"
+    if not report.by_bits:
+        raise InputError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
+    bits = sorted(report.by_bits)
+    every = [report.by_bits[each] for each in bits]
+    curves = [
+        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
+        for number, job in enumerate(every[0].jobs)
+    ]
+    words = [study.words.unchanged for study in every if study.words is not None]
+    title = f"{report.scenario}: fixed point against float64"
+    return plot(bits, curves, words or None, path, title=title)
 
 
 def _draw_sqnr(figure: Figure, axes: Axes, bits: Sequence[int], sqnr_db: Sequence[Curve]) -> None:
@@ -130,12 +133,10 @@ def _set_bits_axis(axes: Axes, bits: Sequence[int]) -> None:
     axes.set_xlabel("width of weights and vectors (bits)")
 
 
-def _save_numbers(path: str, bits: Sequence[int], sqnr_db: Sequence[Curve], words: Sequence[float] | None) -> None:
-    """One line per width; a number that is not finite is an empty field."""
-    with whole_file(path) as file:
-        rows = CsvWriter(file)
-        rows.writerow(["bits", *(f"{name} sqnr_db" for name, _ in sqnr_db), *(["words_unchanged"] if words else [])])
-        for number, width in enumerate(bits):
-            values = [own[number] for _, own in sqnr_db]
-            values += [words[number]] if words else []
-            rows.writerow([width, *(f"{value:.6g}" if isfinite(value) else "" for value in values)])
+def _numbers(bits: Sequence[int], sqnr_db: Sequence[Curve], words: Sequence[float] | None) -> Iterator[list[Any]]:
+    """A row for each width; a number that is not finite is an empty field."""
+    yield ["bits", *(f"{name} sqnr_db" for name, _ in sqnr_db), *(["words_unchanged"] if words else [])]
+    for number, width in enumerate(bits):
+        values = [own[number] for _, own in sqnr_db]
+        values += [words[number]] if words else []
+        yield [width, *(f"{value:.6g}" if isfinite(value) else "" for value in values)]

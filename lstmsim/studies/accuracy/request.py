@@ -1,4 +1,4 @@
-"""Fixed point against floating point: options, what users call, and the picture."""
+"""Fixed point against floating point: options, and what users call."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated
 
-from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Overrides, Path, Progress, RandomWeights, Source, takes
+from lstmsim.studies.shared.request import Overrides, Progress, RandomWeights, Source, takes
 
 if TYPE_CHECKING:
-    from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.accuracy.study import AccuracyReport
 
 
@@ -71,28 +69,3 @@ def accuracy(request: AccuracyRequest) -> AccuracyReport:
     given, *others = studies(cases, precisions, words_of(loaded), request.progress)
     other = target_of(loaded.chip.kind).other_numbers
     return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)), other)
-
-
-def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
-    """Draw the widths of an accuracy report.
-
-    report: with at least one width.
-    path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
-    """
-    from lstmsim.studies.accuracy import picture as plots
-    from lstmsim.studies.accuracy.report import job_title
-    from lstmsim.studies.accuracy.study import AccuracyReport
-    from lstmsim.studies.simulate.run import expect
-
-    expect(report, (AccuracyReport,), "plot_accuracy", "an AccuracyReport, as lstmsim.accuracy gives it")
-    if not report.by_bits:
-        raise InputError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
-    bits = sorted(report.by_bits)
-    every = [report.by_bits[each] for each in bits]
-    curves = [
-        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
-        for number, job in enumerate(every[0].jobs)
-    ]
-    words = [study.words.unchanged for study in every if study.words is not None]
-    title = f"{report.scenario}: fixed point against float64"
-    return plots.plot(bits, curves, words or None, path, title=title)

@@ -7,15 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import whole_file
-from lstmsim.report.pictures.figures import Picture, check_name, grey, job_style, save, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, grey, job_style, short
 from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval
@@ -37,32 +34,27 @@ _PRECISION = 19
 Value = Callable[[int, int], float | None]
 
 
-def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
-    """Draw a group of bars for each workload (of a single workload, a bar for each machine).
+def plot_comparison(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
+    """Draw a comparison: a group of bars for each workload (of a single workload, a bar for each machine).
+
+    comparison: what `compare` gave.
+    path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
 
     TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
     compared, mean and percentiles are drawn, with 95 % intervals as far as they are known.
+
     `InputError` for another suffix, or for more than `MAX_BARS` bars.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name, os.path.splitext(name)[0] + ".csv")
-    bars = len(comparison.workloads) * len(comparison.machines)
-    if bars > MAX_BARS:
-        text = f"{len(comparison.workloads)} workloads on {len(comparison.machines)} machines are {bars} bars"
-        raise InputError(Mistake(name or "plot", f"{text}, at most {MAX_BARS} can be drawn"))
-    with settings():
-        figure = Picture(layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawn(path, numbers=True) as figure:
+        bars = len(comparison.workloads) * len(comparison.machines)
+        if bars > MAX_BARS:
+            text = f"{len(comparison.workloads)} workloads on {len(comparison.machines)} machines are {bars} bars"
+            raise InputError(Mistake(os.fspath(path or "plot"), f"{text}, at most {MAX_BARS} can be drawn"))
         if comparison.by_latency:
             _draw_latencies(figure, comparison)
         else:
             _draw(figure, comparison)
-        if name is not None:
-            save(figure, name)
-    if name is not None:
-        with whole_file(os.path.splitext(name)[0] + ".csv") as file:
-            CsvWriter(file).writerows(comparison_rows(comparison))
+        figure.numbers = comparison_rows(comparison)
     return figure
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path as Outline
@@ -21,7 +20,7 @@ from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, INPUT, Graph, Node
 from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, PlannedSubgraph, Stage
 from lstmsim.report.figures_text import short_path
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, short
 from lstmsim.report.styles import JOB_STYLES, Style
 
 Edge = tuple[int, int]
@@ -257,14 +256,11 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
 
     `InputError` for a graph of more nodes than one can look at.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
-    nodes = len(plan.graph.nodes)
-    if nodes > _MOST_NODES:
-        raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
     # a dollar in a name is a dollar, and no formula
-    with settings(), rc_context({"text.parse_math": False}):
+    with drawn(path, layout=None) as figure, rc_context({"text.parse_math": False}):
+        nodes = len(plan.graph.nodes)
+        if nodes > _MOST_NODES:
+            raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
         page = _page(plan)
         legend = _legend(plan)
         columns = max(1, min(3, int(page.between.width // 3.4)))
@@ -272,8 +268,7 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
         across, down = page.between.width, page.between.height
         width, height = max(across, 3.6) + 2 * _MARGIN, down + 0.35 + below + 2 * _MARGIN
         scale = min(1.0, _MOST_INCHES / max(width, height))
-        figure = Picture(figsize=(width * scale, height * scale))
-        FigureCanvasAgg(figure)
+        figure.set_size_inches(width * scale, height * scale)
         axes = figure.add_axes((0, 0, 1, 1))
         aside = max(0.0, (3.6 - across) / 2)
         axes.set_xlim(-_MARGIN - aside, across + _MARGIN + aside)
@@ -283,8 +278,6 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
         axes.text(0, -0.2, short(title, int(14 * width)), fontsize=9 * scale, weight="bold", va="center")
         look: dict[str, Any] = {"fontsize": 6.5 * scale, "frameon": False, "handlelength": 2.2}
         axes.legend(handles=legend, loc="lower left", ncols=columns, **look)
-        if name is not None:
-            save(figure, name)
     return figure
 
 

@@ -22,7 +22,6 @@ from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simula
 from lstmsim.studies.program.run import totals_of_flat
 from lstmsim.studies.shared.products import chip_of, options_from, presets_with
 from lstmsim.studies.shared.request import Path, names_of, takes
-from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
@@ -157,7 +156,6 @@ def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
     """
     from lstmsim.studies.fuse import picture as plots
 
-    expect(report, (FusionReport,), "plot_fusion", "what run_fusion gives")
     title = f"{report.graph.name} on {report.chip.name}"
     row = report.stitched
     if row is not None and row.cycles is not None:
@@ -176,7 +174,6 @@ def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
     """
     from lstmsim.report.pictures import figures as plots
 
-    expect(report, (FusionReport,), "plot_kernels", "what run_fusion gives")
     figures = simulated_row(report, "timeline").figures
     assert figures is not None
     title = f"{report.graph.name} by {report.mode} on {report.chip.name}: {figures.makespan:,} cycles"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, covered_cycles, window_edges
 from lstmsim.program.unit_names import MEMORY
-from lstmsim.report.pictures.figures import Picture, check_name, save, set_time, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, set_time, short
 from lstmsim.report.styles import Style
+from lstmsim.studies.gemm.result import GemmReport
 
 #: What a thread does, in the order in which it is stacked, with its look.
 LOOKS = {
@@ -57,24 +57,19 @@ def activities(timeline: Timeline, finish: Sequence[int]) -> _Spans:
     return {name: np.concatenate(each) if each else np.zeros((0, 3), np.int64) for name, each in spans.items()}
 
 
-def plot(
-    timeline: Timeline, finish: Sequence[int], path: str | os.PathLike[str] | None = None, *, title: str = ""
-) -> Picture:
-    """Draw what each thread of a product does over time.
+def plot_threads(report: GemmReport, path: str | os.PathLike[str] | None = None) -> Picture:
+    """Draw the activity of each thread over time: compute, wait for C, for the memory, for the others.
 
-    timeline: of the product. Thread t runs on core t.
-    finish: of each thread the end of its last step; 0: it has none.
-    path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
-    title: of the picture.
+    path: the picture's file (.png, .svg or .pdf); None: no file.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
+    sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
+    cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
+    relief = "" if report.relief == "plan" else f", relief {report.relief},"
+    title = f"{sizes} by {report.division.cut.short}{relief} on {report.chip.name}, {cycles}"
+    timeline, finish = report.timeline, report.figures.finish
     spans, threads = activities(timeline, finish), len(finish)
-    with settings():
-        inches = max(1.0, min(7.0, 0.25 + 0.13 * threads))
-        figure = Picture(figsize=(11, inches + 3.4), layout="constrained")
-        FigureCanvasAgg(figure)
+    inches = max(1.0, min(7.0, 0.25 + 0.13 * threads))
+    with drawn(path, figsize=(11, inches + 3.4)) as figure:
         upper, middle, lower = figure.subplots(3, 1, sharex=True, height_ratios=(inches, 1.1, 0.7))
         _draw_threads(upper, spans, threads)
         edges = window_edges(0, timeline.makespan_cycles, _WINDOWS)
@@ -85,8 +80,6 @@ def plot(
         used = [each for each in LOOKS if len(spans[each])]
         patches = [Patch(**_filled(each)) for each in used]
         figure.legend(patches, used, loc="outside lower center", ncols=len(used), frameon=False)
-        if name is not None:
-            save(figure, name)
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
@@ -14,11 +14,8 @@ from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_erro
 from lstmsim.studies.gemm.asked import Asked, asked_for, cut_and_threads, cut_for, shape_asked
 from lstmsim.studies.gemm.request import GemmRequest
 from lstmsim.studies.gemm.result import BY_SHAPES, Baselines, Computed, GemmReport, GemmRow
-from lstmsim.studies.shared.request import Path, takes
+from lstmsim.studies.shared.request import takes
 from lstmsim.studies.sweep.processes import processors
-
-if TYPE_CHECKING:
-    from lstmsim.report.pictures.figures import Picture
 
 #: Is called with simulations done and in all.
 Progress = Callable[[int, int], None]
@@ -62,20 +59,6 @@ def run_gemm(request: GemmRequest) -> GemmReport:
         remarks,
         cut,
     )
-
-
-def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
-    """Draw the activity of each thread over time: compute, wait for C, for the memory, for the others.
-
-    path: the picture's file (.png, .svg or .pdf); None: no file.
-    """
-    from lstmsim.studies.gemm import picture as plots
-
-    sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
-    cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
-    relief = "" if report.relief == "plan" else f", relief {report.relief},"
-    title = f"{sizes} by {report.division.cut.short}{relief} on {report.chip.name}, {cycles}"
-    return plots.plot(report.timeline, report.figures.finish, path, title=title)
 
 
 def _baselines_of(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut | None) -> Baselines:

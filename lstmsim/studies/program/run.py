@@ -19,7 +19,8 @@ from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 from lstmsim.report.results import Table
-from lstmsim.studies.shared.request import Engine, Path, refuse, wrong_value
+from lstmsim.studies.shared.request import Path, refuse, takes, wrong_value
+from lstmsim.studies.simulate.request import ProgramRequest
 from lstmsim.studies.simulate.run import Run, expect, refuse_long_trace
 
 
@@ -116,11 +117,9 @@ def load_program(path: Path) -> SavedProgram:
     return SavedProgram(flat, names, os.fspath(path))
 
 
-def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine: str = "fast") -> ProgramRun:
+@takes(ProgramRequest)
+def run_program(request: ProgramRequest) -> ProgramRun:
     """Run a program to its end: cycles by name for each core, and when each task finished.
-
-    program: a path, or a program that was loaded or made in Python.
-    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
 
     `InputError` if the program breaks a rule. `DeadlockError` if it gets stuck.
 
@@ -130,13 +129,13 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
     >>> run_program(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
     6
     """
-    refuse(wrong_value("engine", engine, Engine))
+    program = request.program
     if isinstance(program, str | os.PathLike):
         program = load_program(program)
     kinds = (SavedProgram, Program, FlatProgram)
     expect(program, kinds, "run_program", "a file's path, a Program or what lstmsim.load_program gives")
     saved = _saved(program)
-    ready, engine = saved.program, engines.running(engine)
+    ready, engine = saved.program, engines.running(request.engine)
     try:
         if engine == "fast":
             # not the tables themselves: a deadlock is told with the names

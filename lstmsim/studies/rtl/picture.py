@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
@@ -14,11 +13,10 @@ from lstmsim.analysis.timeline import named_groups
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
-from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, set_time, short
 from lstmsim.report.styles import Style
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.simulate.run import expect
 
 _DIFFERS, _ALIKE = "#D00000", Style("#555555")
 #: Most jobs that the legend names.
@@ -47,18 +45,12 @@ def plot(
     """Draw panels (a name, and rows from the top) one above the other over the same time, and mark the cycle `differs`
     from which on they are different.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
     groups = named_groups(jobs) or tuple(jobs)
     names = list(dict.fromkeys(groups))
     place = {name: number for number, name in enumerate(names)}
     colour = [place[each] for each in groups]
-    with settings():
-        rows = max(len(each) for _, each in panels)
-        inches = max(0.9, min(4.0, 0.28 * rows))
-        figure = Picture(figsize=(11, len(panels) * inches + 1.6), layout="constrained")
-        FigureCanvasAgg(figure)
+    inches = max(0.9, min(4.0, 0.28 * max(len(each) for _, each in panels)))
+    with drawn(path, figsize=(11, len(panels) * inches + 1.6)) as figure:
         axes = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
         for each, (panel, its) in zip(axes, panels, strict=True):
             _draw(each, panel, its, colour)
@@ -66,14 +58,12 @@ def plot(
                 each.axvline(differs, color=_DIFFERS, linewidth=1.0)
         set_time(axes[0], axes[-1], 0, max(1, cycles), frequency_mhz)
         axes[0].set_title(short(title, 130), loc="left", parse_math=False)
-        drawn = {job for _, its in panels for row in its for job, _, _ in row.spans} - {-1}
-        used = sorted({colour[job] for job in drawn})[:_MOST_NAMED]
+        shown = {job for _, its in panels for row in its for job, _, _ in row.spans} - {-1}
+        used = sorted({colour[job] for job in shown})[:_MOST_NAMED]
         patches = [_patch(each) for each in used]
         if patches:
-            shown = [short(names[each]) for each in used]
-            figure.legend(patches, shown, loc="outside lower center", ncols=len(used), frameon=False)
-        if name is not None:
-            save(figure, name)
+            labels = [short(names[each]) for each in used]
+            figure.legend(patches, labels, loc="outside lower center", ncols=len(used), frameon=False)
     return figure
 
 
@@ -120,7 +110,6 @@ def plot_rtl(report: RtlReport, path: Path | None = None) -> Picture:
 
     `InputError` if the RTL was not simulated.
     """
-    expect(report, (RtlReport,), "plot_rtl", "what run_rtl gives")
     verified = report.verified
     if verified is None:
         raise InputError(

@@ -8,11 +8,10 @@ from math import log10
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
 #: Colours of `job_style` in an order in which lines on white are distinct.
@@ -32,25 +31,30 @@ _FLOORS = (0, 50, 80, 90, 95, 99)
 _NEVER = "unstable at every load"
 
 
-def plot(
+def plot_load_latency(
     curves: LoadLatency,
     path: str | os.PathLike[str] | None = None,
     *,
     percentile: float = 99.0,
     cdf_at: float | None = None,
 ) -> Picture:
-    """Draw curves of all machines over load: latencies, their distribution at one load, and requests in time."""
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
-    at = _cdf_load(curves) if cdf_at is None else cdf_at
-    if cdf_at is not None and all(point.load != cdf_at for point in curves.points):
-        raise InputError(Mistake(f"load {cdf_at:g}", "is none of the loads of these curves"))
-    if percentile not in CDF:
-        raise InputError(Mistake(f"percentile {percentile:g}", f"must be one of {', '.join(f'{p:g}' for p in CDF)}"))
-    with settings():
-        figure = Picture(figsize=(10, 5.2), layout="constrained")
-        FigureCanvasAgg(figure)
+    """Draw latency against load, a curve for each machine, the distribution at one load, and requests in time.
+
+    curves: what `load_latency` gave.
+    path: the picture's file; None: no file.
+    percentile: the percentile of the latencies that is drawn.
+    cdf_at: the load whose distribution is drawn; None: the highest load at which all machines are stable.
+
+    `InputError` for a percentile or a load that was not measured.
+    """
+    with drawn(path, figsize=(10, 5.2)) as figure:
+        at = _cdf_load(curves) if cdf_at is None else cdf_at
+        if cdf_at is not None and all(point.load != cdf_at for point in curves.points):
+            raise InputError(Mistake(f"load {cdf_at:g}", "is none of the loads of these curves"))
+        if percentile not in CDF:
+            raise InputError(
+                Mistake(f"percentile {percentile:g}", f"must be one of {', '.join(f'{p:g}' for p in CDF)}")
+            )
         grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
         main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))
         _draw_curves(main, curves, percentile)
@@ -59,8 +63,6 @@ def plot(
         for panel in (main, lower):
             panel.set_xlim(_range(curves))
         _draw_labels(main, curves, percentile)
-        if name is not None:
-            save(figure, name)
     return figure
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
-from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, set_time, short
 from lstmsim.report.styles import Style
 
 
@@ -216,22 +215,15 @@ def plot(
     cores: Iterable[int] | None = None,
 ) -> Picture:
     """Draw a timeline: colour is the job, hatching on grey the cause of a wait."""
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name)
-    view = view_of(timeline, start, end, cores)
-    with settings():
-        figure = _draw(timeline, view)
-        if name is not None:
-            save(figure, name)
+    with drawn(path) as figure:
+        _draw(figure, timeline, view_of(timeline, start, end, cores))
     return figure
 
 
-def _draw(timeline: Timeline, view: View) -> Picture:
+def _draw(figure: Figure, timeline: Timeline, view: View) -> None:
     heights = [row_height(row.kind) for row in view.rows]
     upper_inches = rows_inches(heights)
-    figure = Picture(figsize=(12, upper_inches + 2.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure.set_size_inches(12, upper_inches + 2.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[upper_inches, 1.2])
     centres = set_rows(upper, view, heights)
     if len(view) > SPAN_LIMIT:
@@ -243,7 +235,6 @@ def _draw(timeline: Timeline, view: View) -> Picture:
     set_time(upper, lower, view.start_cycle, view.end_cycle, timeline.frequency_mhz)
     _set_title(figure, timeline, view, busy)
     _set_legend(figure, timeline, view)
-    return figure
 
 
 def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:

@@ -1,11 +1,21 @@
-"""Options of a simulation."""
+"""Options of a simulation, and of what it keeps: a trace that is drawn, a program that is run again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated, Any
 
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Engine, Overrides, Source
+from lstmsim.studies.shared.request import Engine, Overrides, Path, Source
+
+if TYPE_CHECKING:
+    from lstmsim.program.flat import FlatProgram
+    from lstmsim.program.program import Program
+    from lstmsim.studies.program.run import SavedProgram
+else:
+    FlatProgram = Program = SavedProgram = Any
 
 
 @record
@@ -16,3 +26,50 @@ class SimulateRequest:
     _: KW_ONLY
     engine: Engine = "fast"
     overrides: Overrides = ()
+
+
+def _core_numbers(text: str) -> tuple[int, ...]:
+    """Core numbers separated by commas."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+        raise ValueError(f"{text!r} is not a list of core numbers like 0,2")
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+Start = Annotated[int | None, Key("First cycle.", low=0, follows="the beginning", flag="--from", metavar="CYCLE")]
+End = Annotated[int | None, Key("Cycle before which to stop.", low=1, follows="the end", flag="--to", metavar="CYCLE")]
+Cores = Annotated[
+    Sequence[int] | None, Key("Only these cores, like 0,2.", follows="all", metavar="CORES", read=_core_numbers)
+]
+
+
+@record
+class TimelineRequest:
+    """A saved trace, and what is drawn of it."""
+
+    trace: Annotated[Path, Key("File of the trace.")]
+    path: Annotated[
+        Path | None,
+        Key(
+            "Picture to write: .png, .svg or .pdf.",
+            follows="TRACE's name, as .png (in Python no file)",
+            flag="--out",
+            metavar="FILE",
+        ),
+    ] = None
+    _: KW_ONLY
+    start: Start = None
+    end: End = None
+    cores: Cores = None
+
+
+@record
+class ProgramRequest:
+    """A program, and how it is run."""
+
+    program: Annotated[
+        Path | SavedProgram | Program | FlatProgram,
+        Key("File of the program; in Python also one that was loaded or made."),
+    ]
+    _: KW_ONLY
+    engine: Engine = "fast"

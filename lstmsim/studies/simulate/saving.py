@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import Mistake
 from lstmsim.base.keys import Key
+from lstmsim.base.records import record
 from lstmsim.report.document import Document, Section
 from lstmsim.studies.fit.request import fit
-from lstmsim.studies.shared.request import Path, Source, refuse, wrong_value
+from lstmsim.studies.shared.request import Path, Source, refuse, takes, wrong_value
+from lstmsim.studies.simulate.request import Cores, End, Start, TimelineRequest
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
@@ -125,43 +128,30 @@ def _fitting(result: Run, device: str | None) -> Document:
     return Document(shown.headline, (*shown.sections, Section.of(*verdicts, title=title)))
 
 
-def plot(
-    timeline: Timeline | Run,
-    path: Path | None = None,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    cores: Sequence[int] | None = None,
-) -> Picture:
-    """Draw a timeline, `start <= cycle < end`, of all or some cores.
+@record
+class PlotRequest:
+    """A timeline, and what is drawn of it."""
 
-    timeline: a timeline, or a run.
-    path: the picture's file (.png, .svg or .pdf); None: no file.
-    start, end: the first cycle, and the cycle before which the picture ends; None: all.
-    cores: numbers of the cores drawn; None: all.
-    """
+    timeline: Annotated[Timeline | Run, Key("A timeline, or a run.")]
+    path: Annotated[Path | None, Key("The picture's file (.png, .svg or .pdf); None: no file.")] = None
+    _: KW_ONLY
+    start: Start = None
+    end: End = None
+    cores: Cores = None
+
+
+@takes(PlotRequest)
+def plot(request: PlotRequest) -> Picture:
+    """Draw a timeline, `start <= cycle < end`, of all or some cores."""
     from lstmsim.studies.simulate import picture as plots
 
-    expect(timeline, (Run, Timeline), "plot", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
-    refuse(wrong_value("cores", cores, Sequence[int] | None))
-    refuse(wrong_value("start", start, int | None), wrong_value("end", end, int | None))
-    drawn = timeline.timeline if isinstance(timeline, Run) else timeline
-    return plots.plot(drawn, path, start=start, end=end, cores=cores)
+    timeline = request.timeline.timeline if isinstance(request.timeline, Run) else request.timeline
+    return plots.plot(timeline, request.path, start=request.start, end=request.end, cores=request.cores)
 
 
-def timeline(
-    trace: Path,
-    path: Path | None = None,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    cores: Sequence[int] | None = None,
-) -> Picture:
+@takes(TimelineRequest)
+def timeline(request: TimelineRequest) -> Picture:
     """Draw a saved trace, `start <= cycle < end`, of all or some cores.
-
-    trace: the file that `save_trace` or `lstmsim simulate --trace` wrote.
-    path: the picture's file; None: no file.
-    start, end, cores: as in `plot`.
 
     `InputError` if the file is no trace, or if there is no such window or core.
 
@@ -173,4 +163,5 @@ def timeline(
     ...     timeline(file, start=0, end=100)._repr_png_()[1:4]
     b'PNG'
     """
-    return plot(load_trace(trace), path, start=start, end=end, cores=cores)
+    drawn = load_trace(request.trace)
+    return plot(drawn, request.path, start=request.start, end=request.end, cores=request.cores)

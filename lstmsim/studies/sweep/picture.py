@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as PanelAxis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
@@ -17,12 +16,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import whole_file
 from lstmsim.base.wording import listed
-from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
 from lstmsim.studies.sweep.report import best_of, set_to
+from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, described, drawn_pair, worth
 from lstmsim.studies.sweep.spec import Axis as Varied
 from lstmsim.studies.sweep.store import Store
@@ -392,29 +390,37 @@ def plot(
 
     A map shows no points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
     """
-    name = None if path is None else os.fspath(path)
-    if name is not None:
-        check_name(name, os.path.splitext(name)[0] + ".csv")
-    derived = store.derived()
-    axes = [axis for axis in varied(store) if axis.name not in derived]
-    pair = drawn_pair(objectives_of(store), objectives)
-    rows = list(records(store))
-    if not any(row["status"] == "done" for row in rows):
-        raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
-    chosen = _kind(store, axes, rows, kind, front_wanted=bool(objectives))
-    with settings():
-        figure = Picture(layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawn(path, numbers=True) as figure:
+        derived = store.derived()
+        axes = [axis for axis in varied(store) if axis.name not in derived]
+        pair = drawn_pair(objectives_of(store), objectives)
+        rows = list(records(store))
+        if not any(row["status"] == "done" for row in rows):
+            raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
+        chosen = _kind(store, axes, rows, kind, front_wanted=bool(objectives))
         if chosen == "pareto":
-            numbers = draw_front(figure, store, rows, pair, objectives_of(store))
+            figure.numbers = draw_front(figure, store, rows, pair, objectives_of(store))
         else:
-            numbers = (draw_heat_maps if chosen == "heatmap" else _draw_utilization)(figure, store, axes, rows)
-        if name is not None:
-            save(figure, name)
-    if name is not None:
-        with whole_file(os.path.splitext(name)[0] + ".csv") as file:
-            CsvWriter(file).writerows(numbers)
+            figure.numbers = (draw_heat_maps if chosen == "heatmap" else _draw_utilization)(figure, store, axes, rows)
     return figure
+
+
+def plot_sweep(
+    swept: SweepResult | Merged,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    objectives: Sequence[str] = (),
+) -> Picture:
+    """Draw the results of a sweep.
+
+    swept: what `sweep` or `merge` gave.
+    path: the picture's file, with its numbers beside it as .csv; None: no file.
+    kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
+    objectives: the two that are drawn.
+    """
+    with Store(swept.path, create=False) as store:
+        return plot(store, path, kind=kind, objectives=objectives)
 
 
 def check_kind(axes: Sequence[Axis], kind: str | None) -> None:

@@ -11,7 +11,8 @@ import pytest
 from matplotlib.container import BarContainer
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.compare.picture import MAX_BARS, plot
+from lstmsim.studies.compare.picture import MAX_BARS
+from lstmsim.studies.compare.picture import plot_comparison as plot
 from lstmsim.studies.compare.result import Comparison, Entry, Latencies, Machine, Workload
 from lstmsim.traffic.intervals import Interval
 

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Measured, Point
-from lstmsim.studies.serve.picture import plot
+from lstmsim.studies.serve.picture import plot_load_latency as plot
 
 
 def curves(stable: int, *, machines: int = 2, decades: float = 1.0, misses: int = 0) -> LoadLatency:

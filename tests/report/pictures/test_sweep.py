@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from lstmsim.base.errors import InputError
 from lstmsim.studies.sweep import evaluate, picture
 from lstmsim.studies.sweep.picture import plot
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec
 
