@@ -16,10 +16,10 @@ from lstmsim.machines.column.npu import Latency as Latency
 from lstmsim.machines.row.npu import RowCore as RowCore
 from lstmsim.machines.row.npu import RowNpu as RowNpu
 from lstmsim.model.cells import cell as cell
+from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
-from lstmsim.studies.accuracy.request import plot_accuracy as plot_accuracy
-from lstmsim.studies.compare.request import compare as compare
-from lstmsim.studies.compare.request import plot_comparison as plot_comparison
+from lstmsim.studies.compare.picture import plot_comparison as plot_comparison
+from lstmsim.studies.compare.run import compare as compare
 from lstmsim.studies.fit.fit import Fits as Fits
 from lstmsim.studies.fit.fit import fit_summary as fit_summary
 from lstmsim.studies.fit.request import energy as energy
@@ -29,7 +29,7 @@ from lstmsim.studies.fuse.asked import save_graph as save_graph
 from lstmsim.studies.fuse.run import plot_fusion as plot_fusion
 from lstmsim.studies.fuse.run import plot_kernels as plot_kernels
 from lstmsim.studies.fuse.run import run_fusion as run_fusion
-from lstmsim.studies.gemm.run import plot_threads as plot_threads
+from lstmsim.studies.gemm.picture import plot_threads as plot_threads
 from lstmsim.studies.gemm.run import run_gemm as run_gemm
 from lstmsim.studies.gemm.scaling import run_gemm_threads as run_gemm_threads
 from lstmsim.studies.importing import import_model as import_model
@@ -39,9 +39,9 @@ from lstmsim.studies.program.run import run_program as run_program
 from lstmsim.studies.program.run import save_program as save_program
 from lstmsim.studies.rtl.picture import plot_rtl as plot_rtl
 from lstmsim.studies.rtl.run import run_rtl as run_rtl
-from lstmsim.studies.search.request import search as search
+from lstmsim.studies.search.run import search as search
 from lstmsim.studies.serve.load_latency import load_latency as load_latency
-from lstmsim.studies.serve.load_latency import plot_load_latency as plot_load_latency
+from lstmsim.studies.serve.picture import plot_load_latency as plot_load_latency
 from lstmsim.studies.serve.run import serve as serve
 from lstmsim.studies.serve.saturate import saturate as saturate
 from lstmsim.studies.shared.building import Job as Job
@@ -68,9 +68,9 @@ from lstmsim.studies.simulate.saving import save_trace as save_trace
 from lstmsim.studies.simulate.saving import timeline as timeline
 from lstmsim.studies.sparse.run import plot_blocks as plot_blocks
 from lstmsim.studies.sparse.run import run_sparse as run_sparse
-from lstmsim.studies.sweep.request import merge as merge
-from lstmsim.studies.sweep.request import plot_sweep as plot_sweep
-from lstmsim.studies.sweep.request import sweep as sweep
+from lstmsim.studies.sweep.picture import plot_sweep as plot_sweep
+from lstmsim.studies.sweep.run import merge as merge
+from lstmsim.studies.sweep.run import sweep as sweep
 from lstmsim.studies.validate.request import validate as validate
 
 __all__: list[str]

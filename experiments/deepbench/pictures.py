@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.deepbench.settings import results
-from lstmsim.studies.compare.picture import plot
+from lstmsim.studies.compare.picture import plot_comparison as plot
 
 __all__ = ["draw"]
 

@@ -21,7 +21,7 @@ from lstmsim.model.model import Model, Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.compare.device_fits import DeviceFit, fit_on
 from lstmsim.studies.compare.result import Entry, geometric_mean
-from lstmsim.studies.compare.run import compare
+from lstmsim.studies.compare.run import compared as compare
 from lstmsim.studies.fit.device import Device
 from lstmsim.studies.fit.fit import fit
 from lstmsim.studies.search.array import limits_of, widest_vp

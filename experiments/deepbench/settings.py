@@ -16,7 +16,7 @@ from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.row.npu import RowNpu
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
-from lstmsim.studies.compare.run import compare
+from lstmsim.studies.compare.run import compared as compare
 from lstmsim.studies.fit.device import device, device_of
 from lstmsim.studies.search.array import limits_of, widest_vp
 from lstmsim.studies.search.run import search

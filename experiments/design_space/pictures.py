@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.design_space.run import spec
 from lstmsim.studies.sweep.picture import plot
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 
 __all__ = ["draw"]

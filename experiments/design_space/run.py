@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 
 STEPS = 25
 ARRAYS = tuple(4096 * 2**k for k in range(6))

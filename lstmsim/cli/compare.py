@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import (
     Output,
@@ -53,12 +54,12 @@ def compare_command(files: Outputs, **asked: Any) -> None:
         raise InputError([Mistake(f"--set {each}", text) for each in changed])
     with progress("comparing") as show:
         from lstmsim.studies.compare.report import comparison_rows
-        from lstmsim.studies.compare.request import compare, plot_comparison
+        from lstmsim.studies.compare.run import compare
 
         comparison = compare(**asked, progress=show)
     writers = {
         "csv": lambda path: write_table(path, comparison_rows(comparison)),
-        "plot": lambda path: plot_comparison(comparison, path),
+        "plot": lambda path: lstmsim.plot_comparison(comparison, path),
     }
     files.finish(comparison, writers)
     if asked["published"] and not any(machine.published for machine in comparison.machines):
@@ -87,7 +88,7 @@ def search_command(files: Outputs, **asked: Any) -> None:
     lstmsim search scenario.yaml --npe 16384 --core 2 --json -
     """
     with progress("searching") as show:
-        from lstmsim.studies.search.request import search
+        from lstmsim.studies.search.run import search
 
         result = search(**asked, progress=show)
     files.finish(result)

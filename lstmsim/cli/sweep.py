@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+import lstmsim
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.wording import counted
@@ -18,7 +19,8 @@ from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
 if TYPE_CHECKING:
-    from lstmsim.studies.sweep.run import Progress
+    from lstmsim.studies.sweep.request import Progress
+    from lstmsim.studies.sweep.run import Merged, SweepResult
 
 _BAR_CELLS = 24
 _MOST_REASONS = 5
@@ -71,7 +73,7 @@ def sweep_command(
     lstmsim sweep spec.yaml --out results --plot results/map.png
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
-    from lstmsim.studies.sweep.run import files_of_sweep, made_folder, run_sweep, table_stem
+    from lstmsim.studies.sweep.run import files_of_sweep, made_folder, sweep, table_stem
 
     if asked["dask"] is not None and asked["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
@@ -85,7 +87,7 @@ def sweep_command(
         kept = [path for what, path in outputs.items() if "store" in what and path and os.path.isfile(path)]
         check_outputs(outputs, inputs=files_of_sweep(spec, asked["overrides"]), kept=kept)
         with _bar(os.path.basename(spec)) as show:
-            result = run_sweep(spec, folder, progress=show, **asked)
+            result = sweep(spec, folder, progress=show, **asked)
     counts = result.progress
     click.echo(result.to_text())
     if counts.reused:
@@ -102,7 +104,7 @@ def sweep_command(
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
     _explain(result.path, spec, whole=asked["shard"] is None)
-    _draw(result.path, pictures, plot_kind, plot_objectives)
+    _draw(result, pictures, plot_kind, plot_objectives)
 
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
@@ -178,16 +180,15 @@ def _tables(option: str, table: str, stem: str, store: str) -> dict[str, str | N
     return {**dict(tables), f"{option}'s store": store, **others}
 
 
-def _draw(store_path: str, pictures: dict[str, str | None], kind: str | None, objectives: Sequence[str]) -> None:
-    """Draw what is in the SQLite file, if a picture is asked for, and name the files."""
+def _draw(
+    result: SweepResult | Merged, pictures: dict[str, str | None], kind: str | None, objectives: Sequence[str]
+) -> None:
+    """Draw a result, if a picture is asked for, and name the files."""
     if not pictures:
         return
-    from lstmsim.studies.sweep.picture import plot
-    from lstmsim.studies.sweep.store import Store
-
     path = str(pictures["--plot"])
-    with status(f"drawing {os.path.basename(path)}"), Store(store_path, create=False) as store:
-        plot(store, path, kind=kind, objectives=objectives)
+    with status(f"drawing {os.path.basename(path)}"):
+        lstmsim.plot_sweep(result, path, kind=kind, objectives=objectives)
     for each in pictures.values():
         remark(f"wrote {each}")
 
@@ -259,4 +260,4 @@ def merge_command(
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
     _explain(merged.path, out, whole=merged.points == merged.total)
-    _draw(merged.path, pictures, plot_kind, plot_objectives)
+    _draw(merged, pictures, plot_kind, plot_objectives)

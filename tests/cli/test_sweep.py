@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim.cli.sweep import bar_line
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.run import Progress
+from lstmsim.studies.sweep.request import Progress
 from tests.cli.runner import call
 
 SPEC = """

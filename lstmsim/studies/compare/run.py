@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, product
 
 from lstmsim import engines, machines
 from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
-from lstmsim.files.published import Measurement
+from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
 from lstmsim.studies.compare.device_fits import device_fits
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
+from lstmsim.studies.compare.request import CompareRequest
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
 from lstmsim.studies.serve.metrics import served
+from lstmsim.studies.shared.loading import AtClock, load_at_clocks
+from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import simulated
 
 
@@ -92,19 +97,42 @@ def _has_first_step(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
 Progress = Callable[[int, int], None]
 #: Most jobs of which a chip says why it cannot run them.
 _MOST_REASONS = 10
-#: The scenario with its jobs as they come at a clock in MHz.
-AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
 Row = tuple[str, tuple[Job, ...]]
 
 
-def compare(
+@takes(CompareRequest)
+def compare(request: CompareRequest) -> Comparison:
+    """Run the same jobs on the scenario's chip and on others.
+
+    Arrivals by the second come so at each chip's own clock; the jobs of a ready `Scenario` have their cycles already.
+    For jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
+
+    >>> comparison = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
+    >>> [machine.name for machine in comparison.machines]
+    ['column-npu-64k', 'intel-npu-rtl']
+    """
+    loaded, at_clock = load_at_clocks(request.scenario, request.overrides)
+    return compared(
+        loaded,
+        chips_of(loaded, names_of(request.chips), None if request.base is None else os.fspath(request.base)),
+        each=request.each,
+        published=deepbench() if request.published else (),
+        engine=engines.running(request.engine),
+        jobs=request.jobs,
+        progress=request.progress,
+        at_clock=at_clock,
+    )
+
+
+def compared(
     scenario: Scenario,
     chips: Sequence[Chip],
     *,
     each: bool = False,
     published: Sequence[Measurement] = (),
     engine: str = "fast",
+    jobs: int | None = 1,
     progress: Progress | None = None,
     at_clock: AtClock | None = None,
 ) -> Comparison:
@@ -115,8 +143,10 @@ def compare(
         text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
         raise InputError(Mistake(f"job {ending[0].name}", text))
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
-    run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine)
-    entries = _entries(scenario, rows, chips, run, progress)
+    clocks = {} if each or at_clock is None else _at_clocks(scenario, chips, at_clock)
+    with Workers(jobs) as workers:
+        run = Ahead(partial(_entry_on, scenario, rows, chips, clocks, engine), workers)
+        entries = _entries(len(rows), len(chips), run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
     designs, columns = published_columns(rows, published)
@@ -133,29 +163,33 @@ def compare(
     )
 
 
+def _at_clocks(scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock) -> dict[float, Scenario | str]:
+    """The scenario at each clock that is not its own chip's, or why there is none."""
+    came: dict[float, Scenario | str] = {}
+    for clock in {chip.frequency_mhz for chip in chips} - {scenario.chip.frequency_mhz}:
+        try:
+            came[clock] = at_clock(clock)
+        except InputError as error:
+            came[clock] = "; ".join(map(str, error.mistakes))
+    return came
+
+
 def _entries(
-    scenario: Scenario,
-    rows: Sequence[Row],
-    chips: Sequence[Chip],
-    run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
-    progress: Progress | None,
+    rows: int, chips: int, run: Ahead[tuple[Entry, Report | None]], progress: Progress | None
 ) -> list[list[Entry]]:
     """Each row on each chip; latencies of every other chip are judged by those of the first."""
-    done, entries = 0, []
-    for _, jobs in rows:
-        row: list[Entry] = []
-        base: Report | None = None
-        for chip in chips:
-            entry, report = run(chip, replace(scenario, jobs=jobs))
-            base = base if row else report
-            if row and entry.latencies is not None and report is not None and base is not None:
-                many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
-                entry = replace(entry, latencies=replace(entry.latencies, sooner=many))
-            row.append(entry)
-            done += 1
-            if progress is not None:
-                progress(done, len(rows) * len(chips))
-        entries.append(row)
+    run.expect(product(range(rows), range(chips)))
+    entries: list[list[Entry]] = [[] for _ in range(rows)]
+    base: Report | None = None
+    for done, (row, chip) in enumerate(product(range(rows), range(chips)), 1):
+        entry, report = run(row, chip)
+        base = base if chip else report
+        if chip and entry.latencies is not None and report is not None and base is not None:
+            many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
+            entry = replace(entry, latencies=replace(entry.latencies, sooner=many))
+        entries[row].append(entry)
+        if progress is not None:
+            progress(done, rows * chips)
     return entries
 
 
@@ -210,15 +244,20 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
 
 
 def _entry_on(
-    chip: Chip, scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock | None, engine: str
+    scenario: Scenario,
+    rows: Sequence[Row],
+    chips: Sequence[Chip],
+    clocks: Mapping[float, Scenario | str],
+    engine: str,
+    row: int,
+    column: int,
 ) -> tuple[Entry, Report | None]:
-    """The entry of one chip and its report, or why it refuses the jobs; `chips` and `at_clock` as in `compare`."""
-    try:
-        if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
-            scenario = at_clock(chip.frequency_mhz)
-    except InputError as error:
-        return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
-    scenario, remarks = as_it_can(replace(scenario, chip=chip))
+    """The entry of one chip, or why it refuses the jobs, and the report that latencies are compared by."""
+    chip = chips[column]
+    came = clocks.get(chip.frequency_mhz) or replace(scenario, jobs=rows[row][1])
+    if isinstance(came, str):
+        return Entry(reason=f"{chip.name}: {came}"), None
+    scenario, remarks = as_it_can(replace(came, chip=chip))
     refused = machines.refusals(chip, scenario.jobs)
     if refused:
         return Entry(reason=_reasons(refused)), None
@@ -232,7 +271,7 @@ def _entry_on(
         return Entry(reason=_reasons(error.mistakes)), None
     kernels = target_of(chip.kind).kernels(chip, scenario.jobs)
     remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels)]
-    return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report
+    return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report if entry.latencies else None
 
 
 def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 from lstmsim.base.errors import InputError
@@ -18,6 +18,7 @@ from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.search.result import Point, Refused
+from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import simulated
 
 
@@ -136,6 +137,10 @@ class Searched:
     cores: tuple[int, ...]
     npe: int
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out stays in the process that did it: the machine is a module.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
         """The first job of each configuration: a chip runs or refuses such jobs alike."""
@@ -188,16 +193,9 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
     )
 
 
-def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
+def score_of(searched: Searched, tick: Callable[[], None], workers: Workers | None = None) -> Ahead[Point | Refused]:
     """Make the function that simulates pairs, each once."""
-
-    @cache
-    def score(ep: int, vp: int) -> Point | Refused:
-        answer = simulate_pair(searched, ep, vp)
-        tick()
-        return answer
-
-    return score
+    return Ahead(partial(simulate_pair, searched), workers or Workers(), tick)
 
 
 #: (EP, VP) -> cycles that the jobs take at least; never fewer for a smaller VP.
@@ -214,6 +212,7 @@ def least_of(searched: Searched) -> Least:
     models = {id(job.model): job.model for jobs, _ in loads for job in jobs}
     base = searched.chip.cores[searched.cores[0]]
 
+    @cache
     def least(ep: int, vp: int) -> int:
         core = searched.array.with_array(base, searched.npe, ep, vp)
         tiles = {number: searched.array.tiles(core, model) for number, model in models.items()}

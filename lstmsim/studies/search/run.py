@@ -20,8 +20,12 @@ from lstmsim.machines.registry import KINDS, capability
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.studies.search.array import Score, Searched, doublings, least_of, score_of, widest_vp
+from lstmsim.studies.search.request import SearchRequest
 from lstmsim.studies.search.result import CatChoice, Found, Mix, ModelChoice, Point, Refused, SearchResult
 from lstmsim.studies.search.strategies import best_of_every, count_pairs, walk
+from lstmsim.studies.shared.loading import file_or_data
+from lstmsim.studies.shared.request import takes
+from lstmsim.studies.sweep.ahead import Workers
 
 #: EP -> the point of one model with the widest VP, or why there is none.
 AtEp = Callable[[int], Point | Refused]
@@ -112,8 +116,8 @@ Progress = Callable[[int, int], None]
 class _Search:
     """Options of a search, and its simulations, counted against a bound that is known before."""
 
-    def __init__(self, exhaustive: bool, any_ep: bool, show: Progress | None) -> None:
-        self.exhaustive, self.any_ep, self.show = exhaustive, any_ep, show
+    def __init__(self, exhaustive: bool, any_ep: bool, show: Progress | None, workers: Workers) -> None:
+        self.exhaustive, self.any_ep, self.show, self.workers = exhaustive, any_ep, show, workers
         self.done = self.total = 0
 
     def expect(self, searched: Searched) -> None:
@@ -131,6 +135,10 @@ class _Search:
         """Note that so many simulations will not be needed."""
         self.total = max(self.done, self.total - simulations)
 
+    def scores(self, searched: Searched) -> Score:
+        """Make the function that simulates pairs, and counts each."""
+        return score_of(searched, self.tick, self.workers)
+
     def find(self, searched: Searched, score: Score) -> Found:
         """Search greedily, and among all pairs if asked for."""
         limits, npe = searched.limits, searched.npe
@@ -140,34 +148,36 @@ class _Search:
         return Found(walked, best_of_every(limits, npe, score, least_of(searched), self.any_ep, skip=self.skip))
 
 
-def search(
-    scenario: Scenario,
-    npe: int,
-    *,
-    exhaustive: bool = False,
-    any_ep: bool = False,
-    core: int | None = None,
-    progress: Progress | None = None,
-) -> SearchResult:
-    """Search the best (EP, VP) for a scenario's jobs: fewest cycles until all are finished.
+@takes(SearchRequest)
+def search(request: SearchRequest) -> SearchResult:
+    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs: fewest cycles until all are finished.
 
-    Of several models, each is searched alone as well. All other parameters of the chip stay.
+    Of several models, each is searched alone as well. All other parameters of the chip stay. No result depends on the
+    number of processes.
+
+    >>> jobs = [{"model": "lstm-512", "steps": 25}]
+    >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
+    32
     """
-    searched = _searched(scenario, npe, core)
+    scenario, npe = request.scenario, int(request.npe)
+    if not isinstance(scenario, Scenario):
+        scenario = load_for_search(file_or_data(scenario), request.overrides)
+    searched = _searched(scenario, npe, None if request.core is None else int(request.core))
     able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
-    run = _Search(exhaustive, any_ep, progress)
-    for each in [searched, *alone]:
-        run.expect(each)
-    common = run.find(searched, score_of(searched, run.tick))
-    mix = _mix(models, alone, common, run) if alone else None
+    with Workers(request.jobs) as workers:
+        run = _Search(request.exhaustive, request.any_ep, request.progress, workers)
+        for each in [searched, *alone]:
+            run.expect(each)
+        common = run.find(searched, run.scores(searched))
+        mix = _mix(models, alone, common, run) if alone else None
     return SearchResult(
         scenario=scenario.name,
         chip=searched.chip.name,
         cores=searched.cores,
         npe=npe,
-        any_ep=any_ep,
+        any_ep=request.any_ep,
         jobs=len(searched.jobs),
         models=tuple(model.name for model in models),
         rows=searched.limits.rows,
@@ -233,7 +243,7 @@ def _mix(models: list[Model], alone: list[Searched], common: Found, run: _Search
     chosen = common.walk.chosen
     choices, at_ep = [], []
     for model, own in zip(models, alone, strict=True):
-        score = score_of(own, run.tick)
+        score = run.scores(own)
         at_common = score(chosen.ep, chosen.vp)
         # A part of the jobs that have just run on this array can run there too.
         assert isinstance(at_common, Point)

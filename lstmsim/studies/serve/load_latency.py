@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import product
 from json import dumps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lstmsim import engines
-from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.wording import listed
 from lstmsim.files.catalog import is_path
@@ -27,12 +26,9 @@ from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
 from lstmsim.studies.shared.request import names_of, refuse, takes
-from lstmsim.studies.simulate.run import expect
+from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
-from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError, processors
-
-if TYPE_CHECKING:
-    from lstmsim.report.pictures.figures import Picture
+from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a point is measured in another way than before.
 _FORMAT = "lstmsim load-latency point 3"
@@ -105,33 +101,26 @@ def compute(
     store = _Store(folder)
     done = {key: known for key in keys if (known := store.read(key)) is not None}
     left = {key: each for key, each in zip(keys, points, strict=True) if key not in done}
-    workers = min(len(left), processors() if jobs is None else jobs)
-    inline = ((key, run_point(asked)) for key, asked in left.items())
-    results = inline if workers <= 1 else _on_processes(left, workers)
-    while True:
+
+    def told() -> None:
         if progress is not None:
             progress(sum(key in done for key in keys), len(keys))
-        if (result := next(results, None)) is None:
-            return [done[key] for key in keys]
-        store.write(*result)
-        done |= [result]
+
+    # the last ones begin first, for those of the highest loads take longest
+    order = [*reversed(left)]
+    with Workers(processors() if jobs is None else jobs) as workers:
+        run = Ahead(partial(_run, left), workers)
+        run.expect((key,) for key in order)
+        for key in order:
+            told()
+            done[key] = run(key)
+            store.write(key, done[key])
+    told()
+    return [done[key] for key in keys]
 
 
-def _on_processes(left: Mapping[str, Asked], workers: int) -> Iterator[tuple[str, Measured]]:
-    """Give the runs as they end. The last ones begin first, for those of the highest loads take longest."""
-    # the engine's remarks are made here, and not by each worker
-    engines.has_fast()
-    executor = ProcessExecutor(workers)
-    try:
-        waiting = {executor.submit(run_point, asked): key for key, asked in reversed([*left.items()])}
-        while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                try:
-                    yield waiting.pop(future), future.result()
-                except (WorkerEndedError, CannotStartError) as error:
-                    raise LstmsimError(f"{error}; --jobs 1 needs no worker, and --out keeps what is done") from None
-    finally:
-        executor.shutdown()
+def _run(left: Mapping[str, Asked], key: str) -> Measured:
+    return run_point(left[key])
 
 
 class _Store:
@@ -303,21 +292,3 @@ def _chip(name: str | None) -> list[str]:
     if name is None:
         return []
     return [f"chip={dumps(os.path.abspath(name) if is_path(name) else name)}"]
-
-
-def plot_load_latency(
-    curves: LoadLatency, path: Path | None = None, *, percentile: float = 99.0, cdf_at: float | None = None
-) -> Picture:
-    """Draw latency against load, a curve for each machine.
-
-    curves: what `load_latency` gave.
-    path: the picture's file; None: no file.
-    percentile: the percentile of the latencies that is drawn.
-    cdf_at: the load whose distribution is drawn; None: the highest load at which all machines are stable.
-
-    `InputError` for a percentile or a load that was not measured.
-    """
-    from lstmsim.studies.serve import picture as plots
-
-    expect(curves, (LoadLatency,), "plot_load_latency", "a LoadLatency, as lstmsim.load_latency gives it")
-    return plots.plot(curves, path, percentile=percentile, cdf_at=cdf_at)

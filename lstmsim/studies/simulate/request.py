@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.studies.shared.request import Engine, Overrides, Path, Source
-
-if TYPE_CHECKING:
-    from lstmsim.program.flat import FlatProgram
-    from lstmsim.program.program import Program
-    from lstmsim.studies.program.run import SavedProgram
-else:
-    FlatProgram = Program = SavedProgram = Any
 
 
 @record
@@ -67,9 +60,7 @@ class TimelineRequest:
 class ProgramRequest:
     """A program, and how it is run."""
 
-    program: Annotated[
-        Path | SavedProgram | Program | FlatProgram,
-        Key("File of the program; in Python also one that was loaded or made."),
-    ]
+    # what else a program may be, `run_program` says
+    program: Annotated[Path | Any, Key("File of the program; in Python also one that was loaded or made.")]
     _: KW_ONLY
     engine: Engine = "fast"

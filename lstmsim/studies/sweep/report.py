@@ -162,7 +162,7 @@ def _counts(result: Any) -> str:
 def _sweep_counts(result: SweepResult) -> str:
     """How many points there are, and how many have each status.
 
-    >>> from lstmsim.studies.sweep.run import Progress
+    >>> from lstmsim.studies.sweep.request import Progress
     >>> _sweep_counts(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
     '50 points: 40 simulated, 9 infeasible, 1 failed'
     """

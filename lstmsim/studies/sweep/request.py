@@ -1,22 +1,31 @@
-"""Sweeps of design spaces: options, what users call, shards joined, and the picture."""
+"""Options of sweeps over design spaces, and of joining their shards."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Jobs, Overrides, Path, names_of, takes
+from lstmsim.studies.shared.request import Jobs, Overrides, Path
 
-if TYPE_CHECKING:
-    from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.sweep.run import Merged, Progress, SweepResult
-else:
-    Progress = Any
+
+@record
+class Progress:
+    """How far a sweep is.
+
+    done, total: points with a result, and points to compute, those with a result included.
+    reused: points whose result was there before.
+    infeasible, failed: points with that status.
+    """
+
+    done: int
+    total: int
+    reused: int = 0
+    infeasible: int = 0
+    failed: int = 0
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -49,76 +58,9 @@ class SweepRequest:
     progress: Annotated[Callable[[Progress], None] | None, Key("Function that is called after every commit.")] = None
 
 
-@takes(SweepRequest)
-def sweep(request: SweepRequest) -> SweepResult:
-    """Simulate every point of a design space and write its tables into `folder`.
-
-    `InputError` for a mistake in the file; a mistake of a point is in the point's row.
-
-    >>> import tempfile
-    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
-    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
-    2
-    """
-    from lstmsim.model.scenario import Scenario
-    from lstmsim.studies.shared.loading import file_or_data
-    from lstmsim.studies.sweep.run import run_sweep
-
-    spec, shard = request.spec, request.shard
-    if shard is not None and not 1 <= shard[0] <= shard[1]:
-        text = f"must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {shard}"
-        raise InputError(Mistake("shard", text))
-    if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
-        spec = {**spec, "scenario": file_or_data(spec["scenario"])}
-    return run_sweep(
-        spec,
-        request.folder,
-        overrides=request.overrides,
-        jobs=request.jobs,
-        dask=request.dask,
-        shard=shard,
-        resume=request.resume,
-        retry_failed=request.retry_failed,
-        progress=request.progress,
-    )
-
-
 @record
 class MergeRequest:
     """The shards of a sweep, and the file that joins them."""
 
     out: Annotated[Path, Key("SQLite file to write; its name ends in .sqlite.")]
     inputs: Annotated[Path | Sequence[Path], Key("SQLite files of the shards, all of the same sweep.")]
-
-
-@takes(MergeRequest)
-def merge(request: MergeRequest) -> Merged:
-    """Join the SQLite files of a sweep's shards into `out`, and write its tables next to it.
-
-    `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
-    """
-    from lstmsim.studies.sweep import run as merging
-
-    return merging.merge(request.out, names_of(request.inputs))
-
-
-def plot_sweep(
-    swept: SweepResult | Merged, path: Path | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
-) -> Picture:
-    """Draw the results of a sweep.
-
-    swept: what `sweep` or `merge` gave.
-    path: the picture's file, with its numbers beside it as .csv; None: no file.
-    kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
-    objectives: the two that are drawn.
-    """
-    from lstmsim.studies.simulate.run import expect
-    from lstmsim.studies.sweep import picture as plots
-    from lstmsim.studies.sweep.run import Merged, SweepResult
-    from lstmsim.studies.sweep.store import Store
-
-    expect(swept, (SweepResult, Merged), "plot_sweep", "a SweepResult or Merged, as lstmsim.sweep and merge give them")
-    with Store(swept.path, create=False) as store:
-        return plots.plot(store, path, kind=kind, objectives=objectives)

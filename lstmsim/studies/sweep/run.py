@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,12 +20,16 @@ from lstmsim.files.catalog import is_path
 from lstmsim.files.scenario.models import left_out
 from lstmsim.files.scenario.scenario_file import apply_overrides, scenario_from_document
 from lstmsim.files.yaml.document import LABEL, Document
+from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
 from lstmsim.studies.shared.files_read import files_read_by_document, files_that_come_along
+from lstmsim.studies.shared.loading import file_or_data
+from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Outcome, digest, point_key, row_of
 from lstmsim.studies.sweep.processes import ProcessExecutor, processors
+from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
@@ -148,22 +152,6 @@ _FEW_POINTS = 3
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a sweep is.
-
-    done, total: points with a result, and points to compute, those with a result included.
-    reused: points whose result was there before.
-    infeasible, failed: points with that status.
-    """
-
-    done: int
-    total: int
-    reused: int = 0
-    infeasible: int = 0
-    failed: int = 0
-
-
-@dataclass(frozen=True)
 class SweepResult(Table, forms="lstmsim.studies.sweep.report"):
     """The result of a sweep.
 
@@ -187,29 +175,34 @@ def table_stem(folder: str, shard: Shard | None) -> str:
     return os.path.join(folder, "sweep" if shard is None else f"sweep-{shard[0]}-of-{shard[1]}")
 
 
-def run_sweep(
-    source: str | os.PathLike[str] | Mapping[str, Any],
-    folder: str | os.PathLike[str],
-    *,
-    overrides: Sequence[str] = (),
-    jobs: int | None = None,
-    dask: str | None = None,
-    shard: Shard | None = None,
-    resume: bool = True,
-    retry_failed: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> SweepResult:
-    """Simulate every point of a sweep that has no result yet, and write its tables; arguments as of `lstmsim.sweep`.
+@takes(SweepRequest)
+def sweep(request: SweepRequest) -> SweepResult:
+    """Simulate every point of a design space and write its tables into `folder`.
 
     The tables are the same whichever processes compute the points.
+
+    `InputError` for a mistake in the file; a mistake of a point is in the point's row.
+
+    >>> import tempfile
+    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
+    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
+    2
     """
-    setup, axes = prepare(source, overrides)
-    stem = table_stem(os.fspath(folder), shard)
+    spec, shard, folder = request.spec, request.shard, os.fspath(request.folder)
+    if shard is not None and not 1 <= shard[0] <= shard[1]:
+        text = f"must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {shard}"
+        raise InputError(Mistake("shard", text))
+    if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
+        spec = {**spec, "scenario": file_or_data(spec["scenario"])}
+    setup, axes = prepare(spec, request.overrides)
+    stem = table_stem(folder, shard)
     wanted = shard or (1, 1)
     for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):
         refuse_if_read(each)
-    with made_folder(os.fspath(folder)), Store(f"{stem}.sqlite", create=True) as store:
-        if not resume:
+    with made_folder(folder), Store(f"{stem}.sqlite", create=True) as store:
+        if not request.resume:
             store.forget()
         columns = [*axes, *((name, ()) for name in setup.chip.names)]
         derived = [each.name for each in setup.sweep.derived]
@@ -217,10 +210,10 @@ def run_sweep(
         store.mend()
         name = str(setup.document.data.get("name", setup.scenario_name))
         keep(store, setup.objectives, About(name, setup.chip.device.name if setup.chip.device else ""))
-        left, counts = _left(setup, store, wanted, retry_failed)
-        if progress:
-            progress(counts)
-        counts = _compute(setup, store, left, counts, jobs, dask, progress)
+        left, counts = _left(setup, store, wanted, request.retry_failed)
+        if request.progress:
+            request.progress(counts)
+        counts = _compute(setup, store, left, counts, request)
         store.tidy()
         return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
 
@@ -276,31 +269,23 @@ def _points(left: bytearray) -> Iterator[int]:
     return (point for point, flag in enumerate(left) if flag)
 
 
-def _compute(
-    setup: Setup,
-    store: Store,
-    left: bytearray,
-    counts: Progress,
-    jobs: int | None,
-    dask: str | None,
-    progress: Callable[[Progress], None] | None,
-) -> Progress:
+def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, request: SweepRequest) -> Progress:
     """Compute the points that are left, and commit results as they come in."""
     count = sum(left)
     if not count:
-        if dask is not None:
+        if request.dask is not None:
             # A wrong address is reported even where no scheduler is needed.
-            pool.dask_executor(dask)[0].shutdown(wait=False)
+            pool.dask_executor(request.dask)[0].shutdown(wait=False)
         return counts
-    results = _results(setup, _points(left), count, jobs, dask)
+    results = _results(setup, _points(left), count, request.jobs, request.dask)
     waiting: list[Outcome] = []
     last = time.monotonic()
 
     def commit() -> None:
         store.record(waiting)
         waiting.clear()
-        if progress:
-            progress(counts)
+        if request.progress:
+            request.progress(counts)
 
     try:
         for outcomes in results:
@@ -361,12 +346,16 @@ class Merged(Table, forms="lstmsim.studies.sweep.report"):
     total: int
 
 
-def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> Merged:
-    """Join the SQLite files of shards into one, and write its tables; arguments and errors as of `lstmsim.merge`."""
-    if not inputs:
+@takes(MergeRequest)
+def merge(request: MergeRequest) -> Merged:
+    """Join the SQLite files of a sweep's shards into `out`, and write its tables next to it.
+
+    `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
+    """
+    names = names_of(request.inputs)
+    if not names:
         raise InputError("nothing to merge: name at least one file of a shard")
-    names = [os.fspath(each) for each in inputs]
-    target = os.fspath(out)
+    target = os.fspath(request.out)
     if not target.lower().endswith(SUFFIX):
         raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
     written = [target, *sidecars(target), *table_names(target[: -len(SUFFIX)])]

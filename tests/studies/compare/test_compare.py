@@ -21,7 +21,8 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.studies.compare.report import defeats
-from lstmsim.studies.compare.run import chips_of, compare
+from lstmsim.studies.compare.run import chips_of
+from lstmsim.studies.compare.run import compared as compare
 
 LARGE = ColumnNpu("large", 200, (ColumnCore(npe=1024, ep=8, vp=128, threads=2),))
 SMALL = ColumnNpu("small", 100, (ColumnCore(npe=64, ep=4, vp=16), ColumnCore(npe=64, ep=4, vp=16)))

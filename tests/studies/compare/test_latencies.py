@@ -17,7 +17,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.compare.report import COLUMNS, LATENCY_COLUMNS, comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, Machine, Workload
-from lstmsim.studies.compare.run import compare
+from lstmsim.studies.compare.run import compared as compare
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
 

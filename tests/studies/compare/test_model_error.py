@@ -12,7 +12,7 @@ from lstmsim.files.scenario.scenario_file import load_chip, load_scenario
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import Comparison
-from lstmsim.studies.compare.run import compare
+from lstmsim.studies.compare.run import compared as compare
 
 ROWS = [row for row in deepbench() if row.design in ("Tesla V100", "Titan Xp") and (row.hidden, row.steps) == (512, 25)]
 JOB = {"model": {"name": "small", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}, "steps": 2}

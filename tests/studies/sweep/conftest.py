@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.specs import spec
 
 

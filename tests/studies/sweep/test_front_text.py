@@ -8,7 +8,8 @@ from typing import Any
 from lstmsim.report.document import Document
 from lstmsim.report.renderings import text
 from lstmsim.studies.sweep.report import front_of
-from lstmsim.studies.sweep.run import merge, run_sweep
+from lstmsim.studies.sweep.run import merge
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 from lstmsim.studies.sweep.table import About, about_of
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import spec, table
 
@@ -32,7 +32,7 @@ if __name__ == "__main__":
     # Every point is a commit, so that a kill finds the file in all its states.
     run._COMMIT_POINTS = run.pool._MOST_POINTS = 1
     put, Store.put, Store.left = Store.put, killing, int(sys.argv[3])
-    run.run_sweep(spec(), sys.argv[1], jobs=int(sys.argv[2]))
+    run.sweep(spec(), sys.argv[1], jobs=int(sys.argv[2]))
 """
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 

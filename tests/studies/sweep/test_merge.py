@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep.run import merge, run_sweep
+from lstmsim.studies.sweep.run import merge
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rewritten, spec, table
 

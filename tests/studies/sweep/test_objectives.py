@@ -11,7 +11,8 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.run import merge, run_sweep
+from lstmsim.studies.sweep.run import merge
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.spec_file import load_sweep
 from lstmsim.studies.sweep.store import Store
 from lstmsim.studies.sweep.table import judge

@@ -12,7 +12,8 @@ import pytest
 from lstmsim.base.errors import LstmsimError
 from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.processes import CannotStartError, WorkerEndedError
-from lstmsim.studies.sweep.run import prepare, run_sweep
+from lstmsim.studies.sweep.run import prepare
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rows, spec, table
 

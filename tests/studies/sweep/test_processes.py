@@ -19,7 +19,7 @@ import pytest
 from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep import processes, run
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.specs import spec, table
 
 SECONDS = 60

@@ -17,7 +17,8 @@ from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome, compute_chunk
 from lstmsim.studies.sweep.resolve import Resolver, Setup
-from lstmsim.studies.sweep.run import merge, prepare, run_sweep
+from lstmsim.studies.sweep.run import merge, prepare
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import numbers_of_report, rows, spec, table
 

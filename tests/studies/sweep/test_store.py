@@ -12,7 +12,8 @@ import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.studies.sweep import evaluate, store
-from lstmsim.studies.sweep.run import merge, prepare, run_sweep
+from lstmsim.studies.sweep.run import merge, prepare
+from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import rewritten, spec, table
 
