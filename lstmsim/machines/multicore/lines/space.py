@@ -30,20 +30,15 @@ COLUMNS = (
 
 @record
 class Array:
-    """An array in the address space. It begins with a page.
-
-    first, size: address of its first byte; how many bytes it has.
-    domain: the memory where all of its pages are; None: page i of the space is in memory `i mod domains`.
-    own: whether it is a thread's own: a line of it that was never written comes from no memory.
-    shared: whether several threads use lines of it that one of them writes.
-    """
+    """An array in the address space. It begins with a page."""
 
     name: str
-    first: int
+    first: int  # first, size: address of its first byte; how many bytes it has
     size: int
+    # the memory where all of its pages are; None: page i of the space is in memory `i mod domains`
     domain: int | None = None
-    own: bool = False
-    shared: bool = False
+    own: bool = False  # whether it is a thread's own: a line of it that was never written comes from no memory
+    shared: bool = False  # whether several threads use lines of it that one of them writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,34 +54,24 @@ class Runs:
 
 
 class TimedStep(NamedTuple):
-    """A step as the clock sees it.
+    """A step as the clock sees it."""
 
-    cycles: how long it takes its core.
-    lines: lines of each memory.
-    after: (thread, number) of the step of this stage whose end it waits for, because both are on one piece of C.
-    work: useful multiply-accumulates.
-    label, place: for people; the place is layer and direction of a recurrent job.
-    of_memory: how many of the cycles its core has only because of lines from and to memory; less than all.
-    """
-
-    cycles: int
-    lines: tuple[int, ...]
+    cycles: int  # how long it takes its core
+    lines: tuple[int, ...]  # lines of each memory
+    # (thread, number) of the step of this stage whose end it waits for, because both are on one piece of C
     after: tuple[int, int] | None = None
-    work: int = 0
-    label: str = ""
+    work: int = 0  # useful multiply-accumulates
+    label: str = ""  # label, place: for people; the place is layer and direction of a recurrent job
     place: tuple[int, ...] = ()
-    of_memory: int = 0
+    of_memory: int = 0  # how many of the cycles its core has only because of lines from and to memory; less than all
 
 
 @record
 class Stage:
-    """What threads do between two barriers: of each thread its steps, in order; a thread may have none.
-
-    frames: whether the first step of each thread also waits for the input frame.
-    """
+    """What threads do between two barriers: of each thread its steps, in order; a thread may have none."""
 
     steps: tuple[tuple[TimedStep, ...], ...]
-    frames: bool = False
+    frames: bool = False  # whether the first step of each thread also waits for the input frame
 
 
 #: Bits of a page, as `pages_of` gives them.
@@ -101,15 +86,11 @@ class Matrix(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Where some columns of A are. In recurrent jobs a row of A is x from one array and h from another.
+    """Where some columns of A are. In recurrent jobs a row of A is x from one array and h from another."""
 
-    first, end: the range of K.
-    address, stride: of the first of these elements in row 0; bytes from row to row.
-    """
-
-    first: int
+    first: int  # first, end: the range of K
     end: int
-    address: int
+    address: int  # address, stride: of the first of these elements in row 0; bytes from row to row
     stride: int
 
 
@@ -122,17 +103,12 @@ class Own(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where everything is that a product touches.
+    """Where everything is that a product touches."""
 
-    a: segments of A along K, in order.
-    b, c: B (its stride counts only if it is not packed), and C.
-    own: of each thread.
-    """
-
-    a: tuple[Segment, ...]
-    b: Matrix
+    a: tuple[Segment, ...]  # segments of A along K, in order
+    b: Matrix  # b, c: B (its stride counts only if it is not packed), and C
     c: Matrix
-    own: tuple[Own, ...]
+    own: tuple[Own, ...]  # of each thread
 
 
 class Space:
@@ -208,26 +184,19 @@ B, PACKED_B, PACKED_A, C, A = range(5)
 
 
 class Sizes(NamedTuple):
-    """All that the pattern of a block of multiplications depends on, the chip aside.
+    """All that the pattern of a block of multiplications depends on, the chip aside."""
 
-    rows, columns, depth: of the step.
-    packs_b, packed: whether B is packed in it, or was packed before.
-    gemv: whether the one row is multiplied without packing: A and B are read where they lie.
-    stride_a, length: of each segment of A, bytes from row to row, and how many elements of a row the step reads.
-    stride_b: bytes from row to row of B; if it was packed before, from panel to panel.
-    stride_c: bytes from row to row of C, or of the buffer.
-    """
-
-    rows: int
+    rows: int  # rows, columns, depth: of the step
     columns: int
     depth: int
-    packs_b: bool
+    packs_b: bool  # packs_b, packed: whether B is packed in it, or was packed before
     packed: bool
-    gemv: bool
+    gemv: bool  # whether the one row is multiplied without packing: A and B are read where they lie
+    # stride_a, length: of each segment of A, bytes from row to row, and how many elements of a row the step reads
     stride_a: tuple[int, ...]
     length: tuple[int, ...]
-    stride_b: int
-    stride_c: int
+    stride_b: int  # bytes from row to row of B; if it was packed before, from panel to panel
+    stride_c: int  # bytes from row to row of C, or of the buffer
 
 
 class RunPattern(NamedTuple):

@@ -440,15 +440,13 @@ _LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 
 @record
 class Traffic:
-    """What the accesses of a run bring, in sectors of 32 bytes.
+    """What the accesses of a run bring, in sectors of 32 bytes."""
 
-    counts: `load_requests`, `ldg` instructions; `requests`, these, `stg` and `atom`; `l1_sectors`, loaded sectors that
-        L1 answers; `l2_sectors`, through the ports, stores and atomics included; `dram_sectors`, sectors that L2 has
-        not, stores included (atomics have none).
-    loads: of each array, in the order in which arrays are declared, those that nobody loads included.
-    """
-
+    # `load_requests`, `ldg` instructions; `requests`, these, `stg` and `atom`; `l1_sectors`, loaded sectors that L1
+    # answers; `l2_sectors`, through the ports, stores and atomics included; `dram_sectors`, sectors that L2 has not,
+    # stores included (atomics have none)
     counts: Mapping[str, int]
+    # of each array, in the order in which arrays are declared, those that nobody loads included
     loads: tuple[ArrayLoads, ...]
 
 

@@ -114,22 +114,17 @@ class Slab:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Slabs in columns, one row for each instruction.
+    """Slabs in columns, one row for each instruction."""
 
-    streams, places, kind, count, lsu, array: shape (n,).
-    wait_counts, waits: how many places each row waits for, and these.
-    sector_counts, sectors: how many sectors each row names, and these.
-    """
-
-    streams: Narrow
+    streams: Narrow  # streams, places, kind, count, lsu, array: shape (n,)
     places: Narrow
     kind: NDArray[np.int8]
     count: Narrow
     lsu: Narrow
     array: NDArray[np.int16]
-    wait_counts: Narrow
+    wait_counts: Narrow  # wait_counts, waits: how many places each row waits for, and these
     waits: Narrow
-    sector_counts: Narrow
+    sector_counts: Narrow  # sector_counts, sectors: how many sectors each row names, and these
     sectors: Narrow
 
 
