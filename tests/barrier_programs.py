@@ -33,7 +33,7 @@ def arrivals(tasks: Sequence[Task], barriers: int) -> list[int]:
 @st.composite
 def units(draw: st.DrawFn, policies: Sequence[str] = ("coarse", "fine", "fifo")) -> tuple[Unit, ...]:
     return tuple(
-        Unit(f"u{number}", draw(among(*policies)), draw(among(0, 0, 0, 2)), ways=draw(among(1, 2, 2, 3)))
+        Unit(f"u{number}", draw(among(*policies)), draw(among(0, 0, 0, 2)), instances=draw(among(1, 2, 2, 3)))
         for number in range(draw(whole(1, 2)))
     )
 

@@ -101,7 +101,7 @@ class CoreReport:
     index: place of the core on the chip.
     figures: what the machine says of the core: its peak, sizes and settings.
     macs: useful multiply-accumulates.
-    cycles: cycles by name; they add up to the makespan, or to a multiple of it (`CoreFigures.ways`).
+    cycles: cycles by name; they add up to the makespan, or to a multiple of it (`CoreFigures.instances`).
     pe_cycles: PE-cycles by name; they add up to the peak times the makespan.
     """
 
@@ -130,7 +130,7 @@ class CoreReport:
     def utilization(self) -> float:
         """Useful multiply-accumulates / (peak * makespan)."""
         total = self.peak * sum(self.cycles.values())
-        return self.macs * self.figures.ways / total if total else 0.0
+        return self.macs * self.figures.instances / total if total else 0.0
 
 
 @record
@@ -238,7 +238,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
 
 def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
     """Count the PE-cycles of a core by name. They add up to peak * makespan."""
-    busy, peak, issuing = cycles["busy"], core.peak // core.ways, core.issuing // core.ways
+    busy, peak, issuing = cycles["busy"], core.peak // core.instances, core.issuing // core.instances
     losses = {"useful": macs, "padding": busy * issuing - macs, "unmapped": busy * (peak - issuing)}
     return losses | {name: peak * count for name, count in cycles.items() if name != "busy"}
 

@@ -79,7 +79,7 @@ def core_rows(report: Report, label: str, cores: Sequence[CoreReport], names: Se
     sizes = [_size(cores, name) for name in report.columns]
     useful = cores[0].utilization if len(cores) == 1 else report.utilization
     counts = [sum(core.cycles.get(name, 0) for core in cores) for name in names]
-    whole = report.makespan_cycles * sum(core.figures.ways for core in cores)
+    whole = report.makespan_cycles * sum(core.figures.instances for core in cores)
     shape = [label, *sizes, f"{100 * useful:.1f} %"]
     return [[*shape, *counts], [*("" for _ in shape), *(percent(count, whole, "-") for count in counts)]]
 

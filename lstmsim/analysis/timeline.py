@@ -38,8 +38,8 @@ class Row:
     core: number of the core.
     kind: `MAIN` (the main unit, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
         `lstmsim.program.unit_names` says. `core` of a memory that all cores share is the number after the last core.
-    index: number of the context, for the kind `thread`; of another unit 0, or if it has several ways, which each have
-        a row, the number of the way and 1 more. Where there are several memories, they are numbered in the same way.
+    index: number of the context, for the kind `thread`; of another unit 0, or if it has several instances, which
+        each have a row, the number of the instance and 1 more. Several memories are numbered in the same way.
     unit: what people call the main unit, for the kind `MAIN`.
     """
 
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        """The name within the core: `array`, `thread 1`, `tail`, or of a way of a unit `issue 0`."""
+        """The name within the core: `array`, `thread 1`, `tail`, or of an instance of a unit `issue 0`."""
         if self.kind == "thread":
             return f"{self.kind} {self.index}"
         return f"{self.label} {self.index - 1}" if self.index else self.label
@@ -283,35 +283,35 @@ def _work(row: int | Numbers, spans: Intervals, state: str, places: _Places) -> 
 
 
 def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: int, places: _Places) -> list[Numbers]:
-    """The spans of a core's main unit, with a row for each way from row `first` on, and behind them of its threads."""
+    """The spans of a core's main unit, with a row for each instance from row `first` on, then of its threads."""
     spans = core_spans(program, trace, core)
     tables = []
-    for way in range(unit.ways):
-        named = named_cycles(program, trace, core, spans, way)
+    for instance in range(unit.instances):
+        named = named_cycles(program, trace, core, spans, instance)
         states = np.array([STATES.index(name) for name in named.names])[named.name]
         stalled = states != STATES.index("busy")
         start, end = named.edges[:-1][stalled], named.edges[1:][stalled]
         none = np.full(len(start), -1)
-        tables.append(_table(first + way, start, end, states[stalled], none, none, none))
-        tables.append(_work(first + way, spans.busy.of_way(way, unit.ways), "busy", places))
+        tables.append(_table(first + instance, start, end, states[stalled], none, none, none))
+        tables.append(_work(first + instance, spans.busy.of_instance(instance, unit.instances), "busy", places))
     for name, each in {"busy": spans.busy, **spans.waits}.items():
-        tables.append(_work(first + unit.ways + each.context, each, name, places))
+        tables.append(_work(first + unit.instances + each.context, each, name, places))
     return tables
 
 
-def _unit_table(trace: Trace, core: int, unit: int, ways: int, row: int, places: _Places) -> Numbers:
-    """The spans of a unit beside the main one, with a row for each way from row `row` on."""
+def _unit_table(trace: Trace, core: int, unit: int, instances: int, row: int, places: _Places) -> Numbers:
+    """The spans of a unit beside the main one, with a row for each instance from row `row` on."""
     rows = trace.issues_on(core, unit)
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
-    own = row + trace.issue("context")[rows] % ways
+    own = row + trace.issue("context")[rows] % instances
     return _table(own, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
-def _rows_of(core: int, kind: str, ways: int, unit: str = MAIN, before: int | None = None) -> list[Row]:
-    """The rows of a unit: one, or one for each of several ways."""
-    numbered = ways > 1 or before is not None
-    return [Row(core, kind, (before or 0) + way + 1 if numbered else 0, unit) for way in range(ways)]
+def _rows_of(core: int, kind: str, instances: int, unit: str = MAIN, before: int | None = None) -> list[Row]:
+    """The rows of a unit: one, or one for each of several instances."""
+    numbered = instances > 1 or before is not None
+    return [Row(core, kind, (before or 0) + instance + 1 if numbered else 0, unit) for instance in range(instances)]
 
 
 def _memories(program: Program) -> dict[tuple[int, int], int]:
@@ -322,7 +322,7 @@ def _memories(program: Program) -> dict[tuple[int, int], int]:
         for number, unit in enumerate(core.units):
             if core.shared and unit.shown and unit.name == MEMORY:
                 before[index, number] = rows
-                rows += unit.ways
+                rows += unit.instances
     return before if len(before) > 1 else {}
 
 
@@ -345,13 +345,13 @@ def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Ro
         first = len(rows)
         main = None if core.shared else core.accounted
         if main is not None:
-            rows += _rows_of(index, MAIN, core.units[main].ways, unit)
+            rows += _rows_of(index, MAIN, core.units[main].instances, unit)
             rows += (Row(index, "thread", context) for context in range(core.contexts))
             tables += _core_tables(program, trace, index, core.units[main], first, places)
         for number, other in enumerate(core.units):
             if other.shown and number != main:
-                tables.append(_unit_table(trace, index, number, other.ways, len(rows), places))
-                rows += _rows_of(index, other.name, other.ways, before=memories.get((index, number)))
+                tables.append(_unit_table(trace, index, number, other.instances, len(rows), places))
+                rows += _rows_of(index, other.name, other.instances, before=memories.get((index, number)))
     return rows, tables
 
 

@@ -41,7 +41,7 @@ def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:
     """`InputError` for a job whose later phases look back at more operations than an engine remembers."""
     seen: set[int] = set()
     for job, task in zip(jobs, program.tasks, strict=True):
-        for _, _, phases, _ in task.ways:
+        for _, _, phases, _ in task.all_variants:
             fault = "" if id(phases) in seen else remembered_fault(phases)
             seen.add(id(phases))
             if fault:

@@ -71,8 +71,8 @@ class CoreFigures:
     words: name of cycles or losses, or a word of outputs -> words of this machine.
     unit: what people call the core's main unit.
     spreads: whether a job runs on several neighbouring cores at once, with a thread on each (`Job.threads`).
-    ways: of how many equal units the main unit consists (`lstmsim.program.program.Unit.ways`). The cycles of each
-        count, so they add up to `ways` times the makespan.
+    instances: of how many equal units the main unit consists (`lstmsim.program.program.Unit.instances`). The cycles of
+        each count, so they add up to `instances` times the makespan.
 
     >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
     10
@@ -85,7 +85,7 @@ class CoreFigures:
     stalls: tuple[str, ...] = ()
     words: Mapping[str, Words] = field(default_factory=dict, hash=False)
     unit: MainUnit = MainUnit()
-    ways: int = 1
+    instances: int = 1
     spreads: bool = False
 
 

@@ -43,9 +43,9 @@ class Intervals:
         """Some of the intervals: those for which `kept` holds, shape (intervals,)."""
         return Intervals(self.start[kept], self.end[kept], self.context[kept], self.task[kept], self.issue[kept])
 
-    def of_way(self, way: int, ways: int) -> Intervals:
-        """The intervals of the threads that use one of several ways of a unit."""
-        return self if ways == 1 else self.where(self.context % ways == way)
+    def of_instance(self, instance: int, instances: int) -> Intervals:
+        """The intervals of the threads that use one of several instances of a unit."""
+        return self if instances == 1 else self.where(self.context % instances == instance)
 
 
 _NOTHING = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
@@ -62,10 +62,12 @@ class CoreSpans:
     switch: Intervals
     waits: dict[str, Intervals]
 
-    def of_way(self, way: int, ways: int) -> CoreSpans:
-        """What happened on one of several ways of the unit."""
-        waits = {name: each.of_way(way, ways) for name, each in self.waits.items()}
-        return CoreSpans(self.busy.of_way(way, ways), self.switch.of_way(way, ways), waits)
+    def of_instance(self, instance: int, instances: int) -> CoreSpans:
+        """What happened on one of several instances of the unit."""
+        waits = {name: each.of_instance(instance, instances) for name, each in self.waits.items()}
+        return CoreSpans(
+            self.busy.of_instance(instance, instances), self.switch.of_instance(instance, instances), waits
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ def stays_on(trace: Trace, core: int) -> Stays:
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     """The intervals of a core. They are in no particular order; a core without an accounted unit has none.
 
-    Of a unit with several ways, each thread is on a way of its own, so intervals of different ways may overlap.
+    Of a unit with several instances, each thread is on one of them, so intervals of different instances may overlap.
     """
     unit = program.cores[core].accounted
     if unit is None:
@@ -243,13 +245,15 @@ class NamedCycles:
 
 
 def named_cycles(
-    program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, way: int = 0
+    program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, instance: int = 0
 ) -> NamedCycles:
     """Name every cycle of a core, or of one way of its unit; a core without an accounted unit has no names."""
     described = program.cores[core]
     if described.accounted is None:
         return NamedCycles(CYCLE_NAMES, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int8))
-    spans = (spans or core_spans(program, trace, core)).of_way(way, described.units[described.accounted].ways)
+    spans = (spans or core_spans(program, trace, core)).of_instance(
+        instance, described.units[described.accounted].instances
+    )
     by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
     ends = [array for each in by_name.values() for array in (each.start, each.end)]
     edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
@@ -279,8 +283,8 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     rows = []
     for core, described in enumerate(program.cores):
         spans = core_spans(program, trace, core)
-        ways = 1 if described.accounted is None else described.units[described.accounted].ways
-        named = [named_cycles(program, trace, core, spans, way).totals() for way in range(ways)]
+        instances = 1 if described.accounted is None else described.units[described.accounted].instances
+        named = [named_cycles(program, trace, core, spans, instance).totals() for instance in range(instances)]
         rows.append([sum(each[name] for each in named) for name in CYCLE_NAMES])
     cycles = np.array(rows, dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))

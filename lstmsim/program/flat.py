@@ -42,7 +42,7 @@ _COLUMNS = {
     "head": "names busy switching drain idle input",
     "causes": "name",
     "cores": "kind contexts first_unit units accounted capacity shared mirrors first_held held",
-    "units": "policy switch_cycles ways",
+    "units": "policy switch_cycles instances",
     "held": "weight_set",
     "weight_sets": "key size",
     "groups": "first_place places",
@@ -157,7 +157,7 @@ _CYCLES, _KEY, _CURSORS, _STREAMS = 2**50, 2**61, 2**20, 2**23
 LIMITS: dict[tuple[str, str], tuple[int, int]] = {
     ("weight_sets", "size"): (0, _CYCLES),
     ("units", "switch_cycles"): (0, _CYCLES),
-    ("units", "ways"): (1, _CURSORS),
+    ("units", "instances"): (1, _CURSORS),
     ("cores", "units"): (1, _CURSORS),
     ("cores", "contexts"): (1, _CURSORS),
     ("cores", "capacity"): (-1, LATEST),
@@ -194,9 +194,9 @@ def check_limits(flat: FlatProgram) -> None:
     _between(flat, "phases", "barriers", 0, _CYCLES // flat.column("phases", "repeat"))
     contexts, units = (flat.column("cores", name) for name in ("contexts", "units"))
     _sum("contexts", contexts, contexts * units)
-    ways = flat.column("units", "ways")
+    instances = flat.column("units", "instances")
     more = [
-        int(own) * int((ways[first : first + count] - 1).sum())
+        int(own) * int((instances[first : first + count] - 1).sum())
         for own, first, count in zip(contexts, flat.column("cores", "first_unit"), units, strict=True)
     ]
     _sum("units", units, contexts * units + np.array(more, dtype=np.int64))
@@ -222,7 +222,7 @@ def _between(
 
 
 def _sum(column: str, values: NDArray[np.int64], more: NDArray[np.int64]) -> None:
-    """Threads times units of all cores, with the ways of the units."""
+    """Threads times units of all cores, with the instances of the units."""
     wrong = np.cumsum(more) > _CURSORS
     text = f"{column} is {{}}, so with the rows before it there are more than {_CURSORS} threads times units"
     refuse_row("cores", values, wrong, text)

@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
 from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, Way, WeightSet
+from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, Variant, WeightSet
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
@@ -99,14 +99,14 @@ class Writer:
         for buffer in buffers:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
-    def variants(self, ways: Sequence[Way], moldable: int) -> tuple[int, int, int, int]:
-        """Write the ways in which a task can run, the last `moldable` of them on several cores at once.
+    def variants(self, every: Sequence[Variant], moldable: int) -> tuple[int, int, int, int]:
+        """Write the variants of a task, the last `moldable` of them on several cores at once.
 
         Gives the first row and the count for kinds of cores, and for several cores.
         """
-        first, kinds = self.size("variants"), len(ways) - moldable
-        for way in ways:
-            self.variant(*way)
+        first, kinds = self.size("variants"), len(every) - moldable
+        for one in every:
+            self.variant(*one)
         return first, kinds, first + kinds, moldable
 
     def group(self, places: tuple[tuple[int, ...], ...]) -> int:
@@ -157,7 +157,7 @@ class Writer:
                 if profile == known:
                     places = task.places
                     if same not in variants:
-                        variants[same] = self.variants(task.ways, len(task.moldable))
+                        variants[same] = self.variants(task.all_variants, len(task.moldable))
                     self.profile(task, places, variants[same])
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
             rows += [-1 if each is None else each for each in _LINKS(task)]
@@ -175,7 +175,7 @@ class Writer:
             self.rows["cores"] += (self.size("held"), len(held))
             self.rows["held"] += held
             for unit in core.units:
-                self.rows["units"] += (_POLICIES[unit.policy], unit.switch_cycles, unit.ways)
+                self.rows["units"] += (_POLICIES[unit.policy], unit.switch_cycles, unit.instances)
 
 
 def flat_of(program: Program) -> FlatProgram:

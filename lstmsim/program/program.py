@@ -30,7 +30,7 @@ __all__ = [
     "TabledProgram",
     "Task",
     "Unit",
-    "Way",
+    "Variant",
     "WeightSet",
 ]
 
@@ -103,8 +103,8 @@ class Unit:
     switch_cycles: cycles of a change of the active thread.
     shown: whether timelines have a row for the unit.
     pipeline: the name for people of the way of its results until they are there; empty: the name of the unit.
-    ways: how many equal units stand behind the name. Thread n of the core uses number `n mod ways` of them. Each
-        chooses for itself among its own threads.
+    instances: how many equal units stand behind the name. Thread n of the core uses number `n mod instances` of them.
+        Each chooses for itself among its own threads.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Unit:
     switch_cycles: int = 0
     shown: bool = True
     pipeline: str = ""
-    ways: int = 1
+    instances: int = 1
 
 
 @record
@@ -194,9 +194,9 @@ class Moldable:
     buffers: tuple[Buffer, ...] = ()
 
 
-#: A way in which a task can run: kind of its core (0 for several cores, all of one kind), how many cores it takes,
+#: A variant of a task: kind of its core (0 for several cores, all of one kind), how many cores it takes,
 #: phases, buffers.
-Way = tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]
+Variant = tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]
 
 
 @record
@@ -252,12 +252,12 @@ class Task:
         return tuple((core, *others) for core, others in zip(self.cores, gang, strict=True))
 
     @property
-    def ways(self) -> tuple[Way, ...]:
-        """All ways in which the task can run: one for each of `variants`, then one for each of `moldable`."""
+    def all_variants(self) -> tuple[Variant, ...]:
+        """All variants of the task: one for each of `variants`, then one for each of `moldable`."""
         members = 1 + max(map(len, self.gang)) if self.gang else 1
         buffers = dict(self.buffers)
-        ways = [(kind, members, phases, buffers.get(kind, ())) for kind, phases in self.variants]
-        return (*ways, *[(0, each.members, each.phases, each.buffers) for each in self.moldable])
+        single = [(kind, members, phases, buffers.get(kind, ())) for kind, phases in self.variants]
+        return (*single, *[(0, each.members, each.phases, each.buffers) for each in self.moldable])
 
     def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
         """The phases for a core of this kind, or for `members` cores of a moldable task."""

@@ -90,7 +90,7 @@ ISSUES = TraceTable(
         "cycles": "how long each of them takes the unit",
         **_UNTIL,
     },
-    # several ways of a unit may start in one cycle, and a thread uses one of them
+    # several instances of a unit may start in one cycle, and a thread uses one of them
     order=("start", *_BY_TIME, "context"),
 )
 SWITCHES = TraceTable(

@@ -73,7 +73,7 @@ class _Reader:
             for name, (slots, cause) in zip(names.buffers, self.rows("buffers"), strict=True)
         )
         self.phases: dict[tuple[int, int], tuple[Phase, ...]] = {}
-        self.ways: dict[tuple[int, ...], dict[str, Any]] = {}
+        self.known_variants: dict[tuple[int, ...], dict[str, Any]] = {}
         self.groups = [self._places(*each) for each in self.rows("groups")]
 
     def _columns(self, first: int, columns: int, repeat: int) -> tuple[tuple[int, ...], ...]:
@@ -107,34 +107,34 @@ class _Reader:
         gang = tuple(place[1:] for place in places)
         return {"cores": tuple(place[0] for place in places), "gang": gang if any(gang) else ()}
 
-    def _way(self, row: int) -> tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]:
+    def _variant(self, row: int) -> tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]:
         """Kind, members, phases and buffers of a variant."""
         kind, members, first, count, first_buffer, buffers = self.rows("variants")[row]
         phases = self.phases.setdefault((first, count), self.phase_rows[first : first + count])
         return kind, members, phases, self.buffer_rows[first_buffer : first_buffer + buffers]
 
-    def _ways(self, first: int, count: int, first_moldable: int, moldables: int) -> dict[str, Any]:
+    def _variants(self, first: int, count: int, first_moldable: int, moldables: int) -> dict[str, Any]:
         """How a task runs on kinds of cores, and on several cores."""
         key = (first, count, first_moldable, moldables)
-        if key not in self.ways:
-            own = [self._way(row) for row in range(first, first + count)]
-            moldable = [self._way(row) for row in range(first_moldable, first_moldable + moldables)]
-            self.ways[key] = {
+        if key not in self.known_variants:
+            own = [self._variant(row) for row in range(first, first + count)]
+            moldable = [self._variant(row) for row in range(first_moldable, first_moldable + moldables)]
+            self.known_variants[key] = {
                 "variants": tuple((kind, phases) for kind, _, phases, _ in own),
                 "buffers": tuple((kind, buffers) for kind, _, _, buffers in own if buffers),
                 "moldable": tuple(Moldable(members, phases, buffers) for _, members, phases, buffers in moldable),
             }
-        return self.ways[key]
+        return self.known_variants[key]
 
     def _profile(self, row: list[int]) -> dict[str, Any]:
         """What tasks of a profile have in common."""
-        group, weight_set, loading, affine, preempts, queue_limit, patience, *ways = row
+        group, weight_set, loading, affine, preempts, queue_limit, patience, *variants = row
         key, size = self.rows("weight_sets")[weight_set] if weight_set >= 0 else (0, 0)
         needed = WeightSet(some(key), size, loading) if weight_set >= 0 else None
         own = {"weight_set": needed, "affine": bool(affine), "preempts": bool(preempts)}
         limits = {"queue_limit": some(queue_limit), "patience": some(patience)}
-        first, count, first_moldable, moldables = ways
-        return {**self.groups[group], **own, **limits, **self._ways(first, count, first_moldable, moldables)}
+        first, count, first_moldable, moldables = variants
+        return {**self.groups[group], **own, **limits, **self._variants(first, count, first_moldable, moldables)}
 
     def tasks(self) -> list[Task]:
         profiles = [self._profile(row) for row in self.rows("profiles")]
@@ -168,8 +168,8 @@ class _Reader:
 
     def cores(self) -> tuple[Core, ...]:
         units = tuple(
-            Unit(name, _POLICIES[policy], switch_cycles, shown, pipeline, ways)
-            for (name, shown, pipeline), (policy, switch_cycles, ways) in zip(
+            Unit(name, _POLICIES[policy], switch_cycles, shown, pipeline, instances)
+            for (name, shown, pipeline), (policy, switch_cycles, instances) in zip(
                 self.names.units, self.rows("units"), strict=True
             )
         )

@@ -44,9 +44,9 @@ def _tasks(program: Program) -> Iterator[str]:
             yield f"task {task.name}: lasts until a barrier has opened, so it has no weight set but room of its own"
         if task.behind is not None and task.after is not None:
             yield f"task {task.name}: comes behind a barrier and after a task"
-        if preempting and not all(any(phase.body.size for phase in phases) for _, _, phases, _ in task.ways):
+        if preempting and not all(any(phase.body.size for phase in phases) for _, _, phases, _ in task.all_variants):
             yield f"task {task.name}: has no operation, and a task preempts others"
-        for _, _, phases, _ in task.ways:
+        for _, _, phases, _ in task.all_variants:
             if id(phases) in seen:
                 continue
             seen.add(id(phases))
@@ -79,7 +79,7 @@ def _arrivals(program: Program) -> Iterator[str]:
     for task in program.tasks:
         coming.update(barrier for barrier in (task.starts, task.ends) if barrier is not None)
         most: Counter[int] = Counter()
-        for _, _, phases, _ in task.ways:
+        for _, _, phases, _ in task.all_variants:
             if id(phases) not in known:
                 known[id(phases)] = _arrivals_of(phases)
             # a task runs in one of its ways
@@ -182,8 +182,8 @@ def _core(index: int, core: Core) -> Iterator[str]:
             yield f"core {index}, unit {unit.name}: no policy called {unit.policy!r}"
         if unit.switch_cycles < 0:
             yield f"core {index}, unit {unit.name}: switch_cycles {unit.switch_cycles} < 0"
-        if unit.ways < 1:
-            yield f"core {index}, unit {unit.name}: ways {unit.ways} < 1"
+        if unit.instances < 1:
+            yield f"core {index}, unit {unit.name}: instances {unit.instances} < 1"
 
 
 def _task(number: int, task: Task) -> Iterator[str]:

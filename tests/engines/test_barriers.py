@@ -16,7 +16,7 @@ from lstmsim.program.trace import Trace
 from tests.engines.test_joint_tasks import both, named
 
 ALU = (Unit("alu", "fine"),)
-WAYS = (Unit("alu", "fine", ways=2),)
+WAYS = (Unit("alu", "fine", instances=2),)
 
 
 def task(*operations: Operation, repeat: int = 1, barriers: int = 0, first_barrier: int = 0, **more: Any) -> Task:
@@ -152,7 +152,9 @@ def test_each_task_has_room_of_its_own(size: int, admitted: list[int]) -> None:
     own = [task(work(5), weight_set=WeightSet(None, size, 0)) for _ in range(3)]
     user = task(work(9), weight_set=WeightSet(7, 4, 0), key=-1)
     tasks = (user, *own) if size == 3 else own
-    trace = both(Program((Core(0, (Unit("alu", "fine", ways=4),), 4, capacity=15 if size == 5 else 10),), tuple(tasks)))
+    trace = both(
+        Program((Core(0, (Unit("alu", "fine", instances=4),), 4, capacity=15 if size == 5 else 10),), tuple(tasks))
+    )
     assert trace.task("admitted").tolist()[-3:] == admitted
 
 

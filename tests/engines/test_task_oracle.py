@@ -69,5 +69,5 @@ def test_packed_bodies_and_named_cycles_of_each_way(program: Program) -> None:
     totals = engines.totals(program)
     assert totals == totals_of(program, trace) == engines.totals(packed(flat))
     for core, cycles in zip(program.cores, totals.cycles.tolist(), strict=True):
-        ways = 0 if core.accounted is None else core.units[core.accounted].ways
+        ways = 0 if core.accounted is None else core.units[core.accounted].instances
         assert sum(cycles) == ways * totals.makespan_cycles

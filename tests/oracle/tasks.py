@@ -193,7 +193,7 @@ class Machine:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.threads: list[list[Running | None]] = [[None] * core.contexts for core in program.cores]
-        self.units = [[[Unit() for _ in range(unit.ways)] for unit in core.units] for core in program.cores]
+        self.units = [[[Unit() for _ in range(unit.instances)] for unit in core.units] for core in program.cores]
         self.barriers = Barriers(program.barriers, [[] for _ in program.barriers])
         self.followers = {n for n, t in enumerate(program.tasks) if (t.after, t.behind) != (None, None)}
         self.behind = {n for n, task in enumerate(program.tasks) if task.behind is not None}
@@ -457,7 +457,7 @@ class Machine:
             return
         ready: dict[int, int] = {}
         for context, each in enumerate(contexts):
-            if each is not None and context % described.ways == way:
+            if each is not None and context % described.instances == way:
                 since = self.ready(each, each.thread_slots.index((core, context)), number)
                 if since is not None:
                     ready[context] = since

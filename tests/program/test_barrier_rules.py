@@ -74,7 +74,7 @@ FAULTS = [
         program(task(WORK, weight_set=WeightSet(None, 4, 0)), cores=(Core(0, ALU, capacity=3),)),
         "room of its own of size 4 does not fit on cores (0,)",
     ),
-    (program(cores=(Core(0, (Unit("alu", "fine", ways=0),)),)), "core 0, unit alu: ways 0 < 1"),
+    (program(cores=(Core(0, (Unit("alu", "fine", instances=0),)),)), "core 0, unit alu: instances 0 < 1"),
     (program(cores=(Core(0, ALU, accounted=1),)), "core 0: accounted unit 1 does not exist"),
     (
         program(cores=(Core(0, ALU, mirrors=True),)),

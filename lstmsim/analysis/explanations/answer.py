@@ -143,10 +143,10 @@ def _beside(explanation: Explanation) -> str:
     on_path = sum(each.cycles for each in explanation.shares if each.array and each.kind in ("busy", "turn"))
     if explanation.cores != 1 or explanation.array_cycles == on_path:
         return ""
-    if explanation.ways > 1:
-        share = 100 * explanation.array_cycles / (explanation.makespan_cycles * explanation.ways)
+    if explanation.instances > 1:
+        share = 100 * explanation.array_cycles / (explanation.makespan_cycles * explanation.instances)
         return (
-            f"The {explanation.ways} {explanation.units} issue in {explanation.array_cycles:,} cycles together "
+            f"The {explanation.instances} {explanation.units} issue in {explanation.array_cycles:,} cycles together "
             f"({share:.1f} % of the cycles of all), of which {on_path:,} are on this path; the others run in "
             "parallel to it."
         )

@@ -102,18 +102,20 @@ class TraceIndex:
         self.head = self._heads()
 
     @cached_property
-    def _ways(self) -> Numbers:
-        """How many ways each unit of each core has, shape (cores, units)."""
+    def _instances(self) -> Numbers:
+        """How many instances each unit of each core has, shape (cores, units)."""
         cores = self.program.cores
-        ways = np.ones((len(cores), max((len(core.units) for core in cores), default=1)), dtype=np.int64)
+        instances = np.ones((len(cores), max((len(core.units) for core in cores), default=1)), dtype=np.int64)
         for number, core in enumerate(cores):
-            ways[number, : len(core.units)] = [unit.ways for unit in core.units]
-        return ways
+            instances[number, : len(core.units)] = [unit.instances for unit in core.units]
+        return instances
 
     def _way(self, core: Numbers, unit: Numbers, context: Numbers) -> Numbers:
-        """Numbers for ways of units: each way issues one operation at a time."""
-        ways = self._ways
-        numbers: Numbers = (core * ways.shape[1] + unit) * ways.max(initial=1) + context % ways[core, unit]
+        """Numbers for instances of units: each issues one operation at a time."""
+        instances = self._instances
+        numbers: Numbers = (core * instances.shape[1] + unit) * instances.max(initial=1) + context % instances[
+            core, unit
+        ]
         return numbers
 
     @cached_property

@@ -306,7 +306,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     slowest: what held the slowest requests up; None where all jobs come in one cycle.
     unit: what people call the main unit of a core, in traces too; a machine may call it otherwise than its Program.
     units: what people call all main units.
-    ways: of how many equal units a core's main unit consists; `array_cycles` counts each.
+    instances: of how many equal units a core's main unit consists; `array_cycles` counts each.
     words: words of this machine.
     window: the steps that are explained in place of the whole run; None if it is the whole run.
     """
@@ -331,7 +331,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     slowest: Slowest | None = None
     unit: str = MainUnit().name
     units: str = MainUnit().bound
-    ways: int = 1
+    instances: int = 1
     words: Mapping[str, Words] = field(default_factory=dict)
     window: Window | None = None
 
@@ -366,7 +366,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
-    issued = sum((core.peak // core.ways) * cycles for core, cycles in zip(figures, busy, strict=True))
+    issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -388,7 +388,7 @@ def explain(
         slowest=slow,
         unit=figures[0].unit.name,
         units=figures[0].unit.bound,
-        ways=figures[0].ways,
+        instances=figures[0].instances,
         words=words,
     )
 

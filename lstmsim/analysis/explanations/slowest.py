@@ -170,12 +170,12 @@ def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], sha
 
 
 def _each_way(program: Program, spans: Mapping[int, CoreSpans]) -> Iterator[CoreSpans]:
-    """The intervals of each way of each main unit."""
+    """The intervals of each instance of each main unit."""
     for number, each in spans.items():
         core = program.cores[number]
         if core.accounted is not None:
-            ways = core.units[core.accounted].ways
-            yield from (each.of_way(way, ways) for way in range(ways))
+            count = core.units[core.accounted].instances
+            yield from (each.of_instance(number, count) for number in range(count))
 
 
 def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:

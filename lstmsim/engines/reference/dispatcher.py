@@ -206,9 +206,9 @@ class Arrivals(Clockwork):
             if task.behind is not None:
                 self.behind[task.behind].append(index)
         #: After how many cycles operations may go on that wait for barriers.
-        ways = [phases for task in program.tasks for _, phases in task.variants]
-        ways += [each.phases for task in program.tasks for each in task.moldable]
-        phases = {id(phase): phase for way in {id(way): way for way in ways}.values() for phase in way}
+        variants = [phases for task in program.tasks for _, phases in task.variants]
+        variants += [each.phases for task in program.tasks for each in task.moldable]
+        phases = {id(phase): phase for one in {id(one): one for one in variants}.values() for phase in one}
         needs = (need for phase in phases.values() for each in phase.body.operations for need in each.needs)
         self.barrier_delays = {need.delay for need in needs if need.barrier} if program.barriers else set()
 
@@ -385,7 +385,7 @@ class Dispatcher(Arrivals):
                 thread.streams[member, number] = stream(phases, (member, number), first)
                 head = thread.heads[member, number] = next(thread.streams[member, number], None)
                 if head is not None:
-                    self.queues[core, number, context % unit.ways][context] = thread_slot
+                    self.queues[core, number, context % unit.instances][context] = thread_slot
         if each.paused_at is None:
             self.admitted[each.number] = self.now
         else:
@@ -457,7 +457,7 @@ class Dispatcher(Arrivals):
         for core, context in thread.thread_slots:
             self.contexts[core][context] = None
             for number, unit in enumerate(self.program.cores[core].units):
-                self.queues[core, number, context % unit.ways].pop(context, None)
+                self.queues[core, number, context % unit.instances].pop(context, None)
         core, context = thread.thread_slots[0]
         if pauses:
             self.paused[thread.number] = (core, context, self.now)

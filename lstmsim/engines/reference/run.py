@@ -46,14 +46,14 @@ class Machine(Dispatcher):
         self.echoes: dict[int, dict[tuple[int, int], set[int]]] = {}
         for index, core in enumerate(program.cores):
             for number, unit in enumerate(core.units):
-                for way in range(unit.ways):
-                    self.env.process(self.unit(index, core, number, way))
+                for instance in range(unit.instances):
+                    self.env.process(self.unit(index, core, number, instance))
 
-    def unit(self, index: int, core: Core, number: int, way: int) -> Process:
-        """Run one way of a unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
+    def unit(self, index: int, core: Core, number: int, instance: int) -> Process:
+        """Run one instance of a unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
         unit = core.units[number]
         policy = POLICIES[unit.policy]
-        queue = self.queues[index, number, way]
+        queue = self.queues[index, number, instance]
         active, fresh = 0, False
         while True:
             now, chosen = self.now, None
@@ -65,7 +65,7 @@ class Machine(Dispatcher):
                 }
                 chosen = policy(active, fresh, ready)
             if chosen is None:
-                bell = self.bells[index, number, way] = self.env.event()
+                bell = self.bells[index, number, instance] = self.env.event()
                 yield bell
             elif chosen != active and unit.switch_cycles:
                 self.trace.switch(now, index, number, unit.switch_cycles, active, chosen)
@@ -86,8 +86,8 @@ class Machine(Dispatcher):
         who = (core, unit, context, thread.number, head.phase, head.iteration, head.index)
         until = thread.until(head) if head.left == operation.count else _UNHELD
         extra = thread.extra(head)
-        way = context % self.program.cores[core].units[unit].ways
-        self.trace.issue(now, operation.cycles + extra, 1, who, until, way)
+        instance = context % self.program.cores[core].units[unit].instances
+        self.trace.issue(now, operation.cycles + extra, 1, who, until, instance)
         self.last_cycle = max(self.last_cycle, now)
         thread.reached[which] = head.phase, head.iteration
         thread.ended[which] = now + extra + operation.cycles
@@ -98,7 +98,7 @@ class Machine(Dispatcher):
             self.complete(thread, head, extra)
             thread.heads[which] = next(thread.streams[which], None)
             if thread.heads[which] is None:
-                self.queues[core, unit, way].pop(context, None)
+                self.queues[core, unit, instance].pop(context, None)
             self.end_quietly(thread)
             if thread.over:
                 self.env.process(self.leave(thread, 0))

@@ -245,19 +245,19 @@ class Clockwork:
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
         self.contexts: list[list[ThreadSlot | None]] = [[None] * core.contexts for core in program.cores]
-        #: For each way of a unit, as (core, unit, way): the thread slots with operations for it, by context.
+        #: For each instance of a unit, as (core, unit, way): the thread slots with operations for it, by context.
         self.queues: dict[tuple[int, int, int], dict[int, ThreadSlot]] = {
-            (index, number, way): {}
+            (index, number, instance): {}
             for index, core in enumerate(program.cores)
             for number, unit in enumerate(core.units)
-            for way in range(unit.ways)
+            for instance in range(unit.instances)
         }
         #: For each core: its keys in `queues`, and what they hold.
-        self.ways = [
+        self.instances = [
             [(key, queue) for key, queue in self.queues.items() if key[0] == index]
             for index in range(len(program.cores))
         ]
-        #: For each way of a unit that sleeps, as (core, unit, way).
+        #: For each instance of a unit that sleeps, as (core, unit, way).
         self.bells: dict[tuple[int, int, int], simpy.Event] = {}
         self.last_cycle = 0
 
@@ -276,7 +276,7 @@ class Clockwork:
 
         Ways without threads that have operations for them have nothing to choose, and sleep on.
         """
-        for key, queue in self.ways[core]:
+        for key, queue in self.instances[core]:
             if queue and key in self.bells:
                 self.at_phase(self.bells.pop(key), CHOICE)
 

@@ -31,7 +31,7 @@ def jobs() -> Program:
         )
         for job, cycles in ((0, 5), (0, 3), (1, 4))
     ]
-    return Program((Core(0, (Unit("issue", "fine", ways=2),), 2), host), (*heads, *blocks), (1, 1, 2, 1))
+    return Program((Core(0, (Unit("issue", "fine", instances=2),), 2), host), (*heads, *blocks), (1, 1, 2, 1))
 
 
 def test_the_path_goes_through_launches_and_the_blocks_that_end_last() -> None:
@@ -79,7 +79,7 @@ def test_a_wait_at_a_barrier_is_that_of_the_last_one() -> None:
         )
         for n, use in ((2, Operation(0)), (7, Operation(0, needs=(meet,))))
     )
-    program = Program((Core(0, (Unit("issue", "fine", ways=2),), 2),), (slow, quick), (2,))
+    program = Program((Core(0, (Unit("issue", "fine", instances=2),), 2),), (slow, quick), (2,))
     trace = engines.run(program)
     path = critical_path(program, trace)
     assert trace.makespan_cycles == 13

@@ -12,7 +12,7 @@ void Machine::account(Core& core, Unit& unit, i64 upto) {
         const i64 name = name_cycle(core, unit, end);
         core.counted[name] += end - unit.named;
         unit.named = end;
-        budget -= core.contexts / unit.ways / STEPS_OF_AN_EVENT;
+        budget -= core.contexts / unit.instances / STEPS_OF_AN_EVENT;
     }
 }
 
@@ -20,7 +20,7 @@ void Machine::account(Core& core, Unit& unit, i64 upto) {
 void Machine::account(Core& core, i64 context, i64 upto) {
     if (core.accounted == NONE) return;
     const i64 first = core.first_place[core.accounted];
-    account(core, core.units[first + context % core.units[first].ways], upto);
+    account(core, core.units[first + context % core.units[first].instances], upto);
 }
 
 /// The name of a unit's next cycle, in which nothing issues: the strongest of those of its threads.
@@ -30,7 +30,7 @@ i64 Machine::name_cycle(Core& core, const Unit& unit, i64& upto) {
     const i64 now = unit.named;
     const Soonest& ready = unit.ready;
     i64 name = head.idle;
-    for (i64 context = unit.way; context < core.contexts; context += unit.ways) {
+    for (i64 context = unit.instance; context < core.contexts; context += unit.instances) {
         const Thread& thread = threads[core.first_thread + context];
         if (thread.job == NONE) continue;
         Cursor& cursor = cursors[thread.first_cursor + core.accounted];

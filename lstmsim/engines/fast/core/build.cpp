@@ -31,11 +31,11 @@ void sort_streams(const Operations& operations, Streams& streams) {
 namespace {
 
 /// One way of a unit, free.
-Unit unit_of(const flat::Unit& row, i64 number, i64 way, const flat::Core& core) {
+Unit unit_of(const flat::Unit& row, i64 number, i64 instance, const flat::Core& core) {
     Unit unit;
     unit.number = number;
-    unit.way = way;
-    unit.ways = row.ways;
+    unit.instance = instance;
+    unit.instances = row.instances;
     unit.policy = static_cast<flat::Policy>(row.policy);
     unit.switch_cycles = row.switch_cycles;
     unit.one_by_one = unit.policy == flat::FINE && core.contexts > 1;
@@ -102,8 +102,8 @@ void Machine::build_cores() {
 void Machine::build_units(Core& core, const flat::Core& row) {
     for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
         core.first_place.push(core.units.size());
-        for (i64 way = 0; way < each.ways; ++way) {
-            Unit unit = unit_of(each, core.first_place.size() - 1, way, row);
+        for (i64 instance = 0; instance < each.instances; ++instance) {
+            Unit unit = unit_of(each, core.first_place.size() - 1, instance, row);
             unit.place = core.units.size();
             core.units.push(std::move(unit));
         }
@@ -131,7 +131,7 @@ void Machine::build_cursors(Thread& thread) {
         Cursor one;
         one.thread = thread.number;
         one.unit = unit;
-        one.place = core.first_place[unit] + thread.context % core.units[core.first_place[unit]].ways;
+        one.place = core.first_place[unit] + thread.context % core.units[core.first_place[unit]].instances;
         cursors.push(one);
     }
 }

@@ -50,7 +50,7 @@ void check_cores(const Program& p) {
         const Row row{"units", i};
         row.between("policy", p.units[i].policy, 0, POLICIES - 1);
         row.between("switch_cycles", p.units[i].switch_cycles, 0, MOST_CYCLES);
-        row.between("ways", p.units[i].ways, 1, MOST_CURSORS);
+        row.between("instances", p.units[i].instances, 1, MOST_CURSORS);
     }
     Sum cursors("threads times units", MOST_CURSORS), places("places for weight sets", MOST_HELD);
     Sum held("weight sets that cores hold at the start", MOST_HELD);
@@ -63,7 +63,7 @@ void check_cores(const Program& p) {
         cursors.add(row, "contexts", core.contexts, core.contexts * core.units);
         row.row_or_none("accounted", core.accounted, core.units);
         for (const Unit& unit : p.units.part(core.first_unit, core.units)) {
-            cursors.add(row, "units", core.units, 1 + (unit.ways - 1) * core.contexts);
+            cursors.add(row, "units", core.units, 1 + (unit.instances - 1) * core.contexts);
         }
         row.between("capacity", core.capacity, NONE, LATEST);
         row.flag("shared", core.shared);

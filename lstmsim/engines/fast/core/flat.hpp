@@ -13,7 +13,7 @@ constexpr i64 FORMAT = 3;
 struct Head { i64 names, busy, switching, drain, idle, input; };
 struct Cause { i64 name; };
 struct Core { i64 kind, contexts, first_unit, units, accounted, capacity, shared, mirrors, first_held, held; };
-struct Unit { i64 policy, switch_cycles, ways; };
+struct Unit { i64 policy, switch_cycles, instances; };
 struct Held { i64 weight_set; };
 struct WeightSet { i64 key, size; };
 struct Group { i64 first_place, places; };

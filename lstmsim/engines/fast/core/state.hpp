@@ -25,7 +25,7 @@ constexpr Boundary NO_BOUNDARY{NEVER, 0};
 
 /// A thread on a unit of its core: the next operation of its stream, and what holds that operation back.
 struct Cursor {
-    i64 thread = 0, unit = 0, place = 0;         // place: of its unit in the core, which is one of the ways of `unit`
+    i64 thread = 0, unit = 0, place = 0;         // place: of its unit in the core, which is one of the instances of `unit`
     const flat::Operation* operation = nullptr;  // null: the stream is at its end, or its thread stops before it
     i64 index = 0;                               // its place in the body
     i64 left = 0;                                // issues of the operation
@@ -37,11 +37,11 @@ struct Cursor {
     i64 until[flat::MOST_CAUSES] = {};           // from when on each cause no longer holds the operation back
 };
 
-/// A unit of a core, which starts one operation at a time. A unit with several ways is so many of these: way w is that
-/// of the threads with number `n mod ways == w`.
+/// A unit of a core, which starts one operation at a time. A unit with several instances is so many of these: instance w is that
+/// of the threads with number `n mod instances == w`.
 struct Unit {
     i64 number = 0, place = 0;  // its number in the program; its place among the core's units
-    i64 way = 0, ways = 1;
+    i64 instance = 0, instances = 1;
     flat::Policy policy = flat::COARSE;
     i64 switch_cycles = 0;
     bool one_by_one = false;  // whether another thread may come between two issues of an operation

@@ -103,8 +103,8 @@ def machine_tables(device: ParallelDevice) -> tuple[Ints, Ints]:
         shared=shared,
         mirrors=np.arange(sms + 3) == sms,
     )
-    units = table_rows("units", int(first[-1]), policy=number["fifo"], ways=1)
-    schedulers = table_rows("units", 1, policy=number[device.core.warp_policy], ways=device.core.schedulers)
+    units = table_rows("units", int(first[-1]), policy=number["fifo"], instances=1)
+    schedulers = table_rows("units", 1, policy=number[device.core.warp_policy], instances=device.core.schedulers)
     units[: 3 * sms : 3] = schedulers
     return cores, units
 

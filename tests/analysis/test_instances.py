@@ -27,7 +27,7 @@ pytestmark = pytest.mark.needs_core
 
 def program() -> Program:
     """Two jobs on a host; the first has two blocks of two warps on the two ways of a core, the second has one."""
-    issue, memory = Unit("issue", "fine", ways=2), Unit("dram0", "fifo")
+    issue, memory = Unit("issue", "fine", instances=2), Unit("dram0", "fifo")
     cores = (
         Core(0, (issue, Unit("lsu", "fifo")), 4),
         Core(1, (memory,), 4, accounted=None, shared=True, mirrors=True),
@@ -80,7 +80,7 @@ def test_a_window_has_the_mean_of_the_ways() -> None:
 
 
 def test_parts_of_a_core_count_for_a_part_of_its_cycles() -> None:
-    core = CoreFigures(peak=32, issuing=32, ways=2)
+    core = CoreFigures(peak=32, issuing=32, instances=2)
     losses = pe_cycles(core, 100, {"busy": 10, "idle": 14})
     assert losses == {"useful": 100, "padding": 60, "unmapped": 0, "idle": 224}
     assert sum(losses.values()) == core.peak * 12
