@@ -1,4 +1,4 @@
-"""Accounts: every cycle of every core, or of every way of its main unit, has exactly one name.
+"""Accounts: every cycle of every core, or of every instance of its main unit, has exactly one name.
 
 A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise it bears the first of the names of
 `PRIORITY` that any thread has, else it is `idle`. The next operation of a thread on the unit stands at the head from
@@ -225,7 +225,7 @@ PRIORITY = CYCLE_NAMES[:-1]
 
 @dataclass(frozen=True, eq=False)
 class NamedCycles:
-    """The cycles of a core's main unit, or of one of its ways, from 0 to the makespan, as named segments.
+    """The cycles of a core's main unit, or of one of its instances, from 0 to the makespan, as named segments.
 
     edges, name: segment i covers `edges[i] <= cycle < edges[i+1]` and has the name at `name[i]` in `names`.
     """
@@ -247,7 +247,7 @@ class NamedCycles:
 def named_cycles(
     program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, instance: int = 0
 ) -> NamedCycles:
-    """Name every cycle of a core, or of one way of its unit; a core without an accounted unit has no names."""
+    """Name every cycle of a core, or of one instance of its unit; a core without an accounted unit has no names."""
     described = program.cores[core]
     if described.accounted is None:
         return NamedCycles(CYCLE_NAMES, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int8))

@@ -81,7 +81,7 @@ class Writer:
         return number
 
     def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
-        """Write a way in which tasks run."""
+        """Write a variant of a task."""
         place = self.phases.get(id(phases))
         if place is None:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))

@@ -285,8 +285,8 @@ class Core:
     kind: cores of one kind run the same variant of a task.
     units: the units.
     contexts: how many threads the core has.
-    accounted: number of the unit whose cycles the accounts name (the PE array). If it has several ways, the cycles of
-        each are named, by its own threads, and counted together. None: no cycles of this core are named.
+    accounted: number of the unit whose cycles the accounts name (the PE array). If it has several instances, the
+        cycles of each are named, by its own threads, and counted together. None: no cycles of this core are named.
     capacity: size of all weight sets together that the memory of the core holds; None: any amount.
     held: keys of the weight sets in the memory at the start, the least recently used first.
     shared: whether the core (a memory, a link) has threads for the tasks of all other cores; it does not count when the

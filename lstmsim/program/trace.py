@@ -247,14 +247,14 @@ class TraceBuilder:
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
     def issue(
-        self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...], way: int = 0
+        self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...], instance: int = 0
     ) -> None:
         """Record `count` issues of `cycles` cycles each, from cycle `start` on.
 
-        who: (core, unit, context, task, phase, iteration, operation); way: of the equal units behind the unit's name.
+        who: (core, unit, context, task, phase, iteration, operation); instance: of the equal units of that name.
         until: for each cause the cycle from which it no longer held the operation back.
         """
-        unit = (*who[:2], way)
+        unit = (*who[:2], instance)
         before = self._open.get(unit)
         if before is not None and before[0] == who and before[2] == start:
             row = before[1]

@@ -82,7 +82,7 @@ def _arrivals(program: Program) -> Iterator[str]:
         for _, _, phases, _ in task.all_variants:
             if id(phases) not in known:
                 known[id(phases)] = _arrivals_of(phases)
-            # a task runs in one of its ways
+            # a task runs as one of its variants
             most |= known[id(phases)]
         coming.update(most)
     for barrier, count in sorted(coming.items()):

@@ -245,7 +245,7 @@ class Clockwork:
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
         self.contexts: list[list[ThreadSlot | None]] = [[None] * core.contexts for core in program.cores]
-        #: For each instance of a unit, as (core, unit, way): the thread slots with operations for it, by context.
+        #: For each instance of a unit, as (core, unit, instance): the thread slots with operations for it, by context.
         self.queues: dict[tuple[int, int, int], dict[int, ThreadSlot]] = {
             (index, number, instance): {}
             for index, core in enumerate(program.cores)
@@ -257,7 +257,7 @@ class Clockwork:
             [(key, queue) for key, queue in self.queues.items() if key[0] == index]
             for index in range(len(program.cores))
         ]
-        #: For each instance of a unit that sleeps, as (core, unit, way).
+        #: For each instance of a unit that sleeps, as (core, unit, instance).
         self.bells: dict[tuple[int, int, int], simpy.Event] = {}
         self.last_cycle = 0
 
