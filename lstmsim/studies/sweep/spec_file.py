@@ -211,7 +211,7 @@ class _Reader:
             self._wrong(path, "must be a mapping of names to axes, at least 1")
             return
         combine = document.at(combine_path[:-1]).get("combine", GroupEntry.combine)
-        if combine not in _COMBINE:
+        if keys_of(GroupEntry)["combine"].key.wrong(combine):
             self._wrong(
                 combine_path, "must be product or zip", nearest(combine, _COMBINE) if isinstance(combine, str) else ""
             )
@@ -453,13 +453,12 @@ def _range_problem(numbers: Mapping[str, int | float]) -> tuple[str, str] | None
         return "factor", "step and factor exclude each other"
     if high < low:
         return "to", f"must not be below from: {high} < {low}"
-    if step <= 0:
-        return "step", f"must be greater than 0, got {step}"
+    for name in ("step", "factor"):
+        if name in numbers and (sentence := keys_of(AxisEntry)[name].key.wrong(numbers[name])):
+            return name, f"{sentence}, got {numbers[name]}"
     if "factor" not in numbers:
         too_many = (high - low) / step >= _MAX_VALUES
         return ("to", f"makes more than {_MAX_VALUES:,} values") if too_many else None
-    if numbers["factor"] <= 1:
-        return "factor", f"must be greater than 1, got {numbers['factor']}"
     return None if low > 0 else ("from", f"must be greater than 0 for a range by factor, got {low}")
 
 
