@@ -49,7 +49,7 @@ def bulk(tasks: int, iterations: int) -> FlatProgram:
         {
             **CYCLE_TABLES,
             "cores": rows("cores", CORES, contexts=CONTEXTS, units=UNITS, capacity=-1),
-            "units": rows("units", UNITS, policy=[fine] * (UNITS - 1) + [fifo], ways=1),
+            "units": rows("units", UNITS, policy=[fine] * (UNITS - 1) + [fifo], instances=1),
             "groups": rows("groups", 1, places=CORES),
             "places": rows("places", CORES, first_thread_slot=each, thread_slots=1),
             "thread_slots": rows("thread_slots", CORES, core=each),
