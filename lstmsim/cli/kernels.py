@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -27,6 +28,15 @@ def _result_to(report: Any) -> dict[str, Any]:
     from lstmsim.studies.shared.product_files import save_result
 
     return {"output": lambda path: save_result(report, path)}
+
+
+def _check_threads(threads: Any, asked: Mapping[str, Any]) -> None:
+    """Refuse what is no number of threads with the cores of the chip, which the key of the option does not know."""
+    if isinstance(threads, str) or (threads is not None and threads < 1):
+        from lstmsim.studies.gemm.asked import threads_on
+        from lstmsim.studies.shared.products import chip_of
+
+        threads_on(chip_of(asked["chip"], asked["chip_overrides"]), threads)
 
 
 class _Sizes(click.Command):
@@ -76,6 +86,7 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
         return
     from lstmsim.studies.gemm.run import run_gemm
 
+    _check_threads(threads, asked)
     if "output" in files.paths:
         asked["numbers"] = True
     with progress("simulating") as show:

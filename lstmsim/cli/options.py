@@ -61,10 +61,10 @@ def command(
         if field.startswith("folder ") and "folder" in made:
             return f"{made['folder'].opts[0]} {field.removeprefix('folder ')}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
-        option = made.get(key)
-        if key not in every or not (index.isdecimal() or not index):
+        named = f" {index}" if index and key in every and every[key].key.metavar == "NAME=VALUE" else ""
+        if key not in every or not (index.isdecimal() or not index or named):
             return field
-        return option.opts[0] if isinstance(option, click.Option) else key.upper()
+        return option.opts[0] + named if isinstance(option := made.get(key), click.Option) else key.upper()
 
     def option(mistake: Mistake) -> Mistake:
         """The mistake as the command line has it; a field that a sentence names is known by its underscore."""

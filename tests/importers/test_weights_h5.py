@@ -118,7 +118,7 @@ def test_what_shapes_do_not_tell_is_asked(tmp_path: Path) -> None:
     )
     models = [read(tmp_path, content, cell=name)[0] for name in ("rnn", "rnn-relu")]
     assert [each.model.layers[0].cell.name for each in models] == ["rnn", "rnn-relu"]
-    assert "a GRU without biases: its weights do not tell reset_after" in refusal(
+    assert "a GRU without biases: its weights do not show reset_after" in refusal(
         tmp_path, h5(legacy("a/gru_cell", GRU[:2]))
     )
 

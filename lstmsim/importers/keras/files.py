@@ -314,7 +314,7 @@ def _layer_by_shapes(file: Any, stem: str, sides: Mapping[str, _Group], size: in
     if kind == "gru":
         if len(shapes) < 3:
             raise InputError(
-                Mistake(stem, "is a GRU without biases: its weights do not tell reset_after; save the whole model")
+                Mistake(stem, "is a GRU without biases: its weights do not show reset_after; save the whole model")
             )
         kind = "gru" if len(shapes[2]) == 2 else "gru-lbr0"
     if kind == "rnn":

@@ -413,7 +413,7 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
         if node_input(node, place):
             array = constants.of(scope, node_input(node, place))
             if isinstance(array, str):
-                return f"{name} of {label(scope, index)} comes from {array}: shapes only"
+                return f"{name} of {label(scope, index)} comes from {array}: only its shapes are read"
             arrays[name] = array
     order = _ORDERS[str(node.op_type)]
     rows = len(order) * layer.hidden

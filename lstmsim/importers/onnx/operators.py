@@ -107,7 +107,7 @@ def head_weights(constants: Constants, head: Head) -> NodeWeights:
     for name, value in names.items():
         array = constants.of(*value)
         if isinstance(array, str):
-            return f"the {name} of {label(scope, index)} comes from {array}: shapes only"
+            return f"the {name} of {label(scope, index)} comes from {array}: only its shapes are read"
         arrays[name] = array if name == "matrix" and head.turned else array.T
     expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
     arrays = checked_arrays(arrays, expected, label(scope, index))

@@ -402,7 +402,7 @@ class _Reader:
         others = [each for each in products if each not in recurrent]
         if at and len(recurrent) > 1:
             raise Refused(
-                f"step {at} reads what the step before has given, as a decoder does that feeds back "
+                f"step {at} reads the output of the step before, as a decoder does that feeds back "
                 "its output: frames that come in order can be simulated"
             )
         if len(others) != 1 or len(recurrent) > 1 or (at and not recurrent):

@@ -49,7 +49,7 @@ def run_fusion(request: FusionRequest) -> FusionReport:
     if fused is None:
         text = f"its machine runs no fused kernels; {listed(presets_with('fusion'), 'and')} do"
         raise InputError(Mistake(f"chip {ready.name}", text))
-    device = fused.numbers(ready, options_from(request.settings, fused.SETTINGS, "setting of the pass"))
+    device = fused.numbers(ready, options_from(request.settings, fused.SETTINGS, "setting of the pass", "settings"))
     engine = engines.running(request.engine)
     asked = Asked(read, fused, ready, device, engine, request.cycles, request.numbers, request.seed)
     return _report(asked, source, wanted, reported, request.ablate, request.progress)

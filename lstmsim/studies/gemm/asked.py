@@ -204,6 +204,17 @@ def cut_for(asked: Asked, given: GivenCut | None) -> Cut | None:
     return cut
 
 
+def threads_on(chip: Chip, threads: Any) -> int:
+    """The threads on a chip, by default one for each core; `InputError` for what is no number from 1 to its cores."""
+    cores = len(chip.cores)
+    if threads is None:
+        return cores
+    if isinstance(threads, str) or not 1 <= threads <= cores:
+        text = f"must be a whole number from 1 to {cores}, the cores of {chip.name}, got {show(threads)}"
+        raise InputError(Mistake("threads", text))
+    return int(threads)
+
+
 def asked_for(request: GemmRequest, shape: Shape, threads: int | None) -> Asked:
     """The product and where it runs; `InputError` for what is wrong."""
     ready = chip_of(request.chip, request.chip_overrides)
@@ -211,12 +222,8 @@ def asked_for(request: GemmRequest, shape: Shape, threads: int | None) -> Asked:
     if machine is None:
         text = f"its machine has no threads for matrix products; {listed(presets_with('gemm'), 'and')} have"
         raise InputError(Mistake(f"chip {ready.name}", text))
-    cores = len(ready.cores)
-    threads = cores if threads is None else threads
-    if not 1 <= threads <= cores:
-        text = f"must be a whole number from 1 to {cores}, the cores of {ready.name}, got {show(threads)}"
-        raise InputError(Mistake("threads", text))
-    chosen = options_from(request.settings, machine.PARAMETERS, "parameter of the planner")
+    threads = threads_on(ready, threads)
+    chosen = options_from(request.settings, machine.PARAMETERS, "parameter of the planner", "settings")
     packed = shape.packed if request.packed is None else request.packed
-    task = GemmTask(shape.product, int(threads), request.caches, chosen, packed)
+    task = GemmTask(shape.product, threads, request.caches, chosen, packed)
     return Asked(ready, task, engines.running(request.engine))

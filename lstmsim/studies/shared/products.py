@@ -20,9 +20,12 @@ _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "s
 
 
 def options_from(
-    given: Collection[str] | Mapping[str, Any], known: Mapping[str, Any], what: str = "parameter of this method"
+    given: Collection[str] | Mapping[str, Any],
+    known: Mapping[str, Any],
+    what: str = "parameter of this method",
+    field: str = "options",
 ) -> dict[str, Any]:
-    """Read parameters of a kernel or of a planner, in words a `what`; `InputError` for one that is not known.
+    """Read parameters of a kernel or of a planner, in words a `what`; `InputError`, on `field`, for an unknown one.
 
     >>> known = dict.fromkeys(["tile", "shift", "order", "share", "padding"])
     >>> options_from(["tile=64", "shift=4,8", "order=sorted", "share=true", "padding=0.5"], known)
@@ -31,24 +34,24 @@ def options_from(
     values: dict[str, Any] = {}
     mistakes = []
     if isinstance(given, str) or not isinstance(given, Collection):
-        raise InputError(Mistake("--set", f"must be a list of texts like 'name=value' or a mapping, got {show(given)}"))
-    pairs = given.items() if isinstance(given, Mapping) else (_pair(each) for each in given)
+        raise InputError(Mistake(field, f"must be a list of texts like 'name=value' or a mapping, got {show(given)}"))
+    pairs = given.items() if isinstance(given, Mapping) else (_pair(each, field) for each in given)
     for name, value in pairs:
         if name not in known:
             text = f"is no {what}{nearest(str(name), known)}; it has {listed(known, 'and')}"
-            mistakes.append(Mistake(f"--set {name}", text))
+            mistakes.append(Mistake(f"{field}.{name}", text))
         elif name in values:
-            mistakes.append(Mistake(f"--set {name}", given_twice(values[name], value)))
+            mistakes.append(Mistake(f"{field}.{name}", given_twice(values[name], value)))
         values[name] = value
     if mistakes:
         raise InputError(mistakes)
     return values
 
 
-def _pair(text: object) -> tuple[str, Any]:
+def _pair(text: object, field: str) -> tuple[str, Any]:
     name, equals, value = str(text).partition("=")
     if not equals or not name:
-        raise InputError(Mistake("--set", f"expected NAME=VALUE, got {show(text)}"))
+        raise InputError(Mistake(field, f"expected NAME=VALUE, got {show(text)}"))
     parts = [_plain(each.strip()) for each in value.split(",")]
     return name.strip(), tuple(parts) if len(parts) > 1 else parts[0]
 

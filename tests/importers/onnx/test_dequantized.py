@@ -118,7 +118,7 @@ def test_constants_that_grow_endlessly_or_have_16_bits_are_not_computed(tmp_path
     path = save(graph.proto(graph.lstm(W=graph.node("Neg", [half], "W"))), tmp_path / "b.onnx")
     (imported,) = import_weights(path)
     assert imported.network is None
-    assert imported.notes[-1] == "W of LSTM 'rnn' comes from a node Neg in 16 bits: shapes only"
+    assert imported.notes[-1] == "W of LSTM 'rnn' comes from a node Neg in 16 bits: only its shapes are read"
 
 
 def test_in_a_data_file(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def test_a_loop_that_all_hangs_on_is_named_with_the_reason(tmp_path: Path) -> No
     body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [turn, go], [out])
     net = Net()
     net.outputs = [net.node("Loop", "", "", body=body)]
-    with pytest.raises(InputError, match=r"is left out: Loop with output '\w+' repeats what it holds"):
+    with pytest.raises(InputError, match=r"is left out: Loop with output '\w+' repeats its body"):
         graph_of_onnx(saved(net.model(), tmp_path))
 
 

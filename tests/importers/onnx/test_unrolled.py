@@ -234,7 +234,7 @@ def test_a_decoder_that_feeds_back_is_refused(tmp_path: Path) -> None:
         outputs.append(h)
     text = refusal(net.model(outputs), tmp_path)
     assert "a lstm written out over 3 steps" in text
-    assert "step 1 reads what the step before has given, as a decoder does that feeds back its output" in text
+    assert "step 1 reads the output of the step before, as a decoder does that feeds back its output" in text
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_weights_that_are_no_constants_leave_the_shapes(what: str, tmp_path: Pat
     assert imported.network is None
     assert [layer.hidden for layer in imported.model.layers] == [4]
     assert imported.notes[0].startswith("W of LSTM 'rnn' comes from ")
-    assert imported.notes[0].endswith(": shapes only")
+    assert imported.notes[0].endswith(": only its shapes are read")
 
 
 def refusal(path: Path) -> str:

@@ -73,7 +73,7 @@ def _rearranged(draw: Drawing, given: Arguments) -> list[Value]:
         case "Tile":
             times = given.value(1).numbers()
             if len(times) != rank or min(times, default=1) < 1:
-                raise UnreadableError("repeats nothing, or axes that there are not")
+                raise UnreadableError("repeats no axis, or axes that do not exist")
             apart = draw.reshaped(value, tuple(each for size in shape for each in (1, size)))
             pairs = list(zip(times, shape, strict=True))
             whole = draw.expanded(apart, tuple(each for pair in pairs for each in pair))
@@ -98,7 +98,7 @@ def _reshape(draw: Drawing, given: Arguments) -> list[Value]:
         raise InputError("has no shape")
     if not given.whole("allowzero", 0):
         if any(size == 0 and at >= len(value.shape) for at, size in enumerate(wanted)):
-            raise InputError("keeps the size of an axis that there is not")
+            raise InputError("keeps the size of an axis that does not exist")
         wanted = [value.shape[at] if size == 0 else size for at, size in enumerate(wanted)]
     if wanted.count(-1) == 1:
         rest = prod(size for size in wanted if size != -1)

@@ -194,7 +194,7 @@ class _Walk:
         """The results of a node that holds others: a function, or a branch of an `If`."""
         node, bodies, name = scope.nodes[index], scope.children[index], label(scope, index)
         if bodies[0].caller is None and node.op_type != "If":
-            return [], self._left_out(name, "repeats what it holds")
+            return [], self._left_out(name, "repeats its body")
         body = bodies[0] if bodies[0].caller is not None else self._branch(scope, index, name)
         self._scope(body)
         return [self.known(body, each) for each in body.outputs], f"{name} gives something unknown"
