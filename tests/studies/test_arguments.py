@@ -97,7 +97,7 @@ def test_a_full_window_says_how_large_it_was() -> None:
 
 
 @pytest.mark.needs_core
-@pytest.mark.parametrize("where", ["file", "standard input"])
+@pytest.mark.parametrize("where", ["standard input", pytest.param("file", marks=pytest.mark.long)])
 def test_a_script_needs_no_guard_for_workers(where: str, tmp_path: Path) -> None:
     script = f"import lstmsim\nprint(lstmsim.sweep({SPEC!r}, {str(tmp_path / 'out')!r}, jobs=2).progress.done)\n"
     (tmp_path / "script.py").write_text(script)

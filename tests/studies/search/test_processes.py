@@ -93,7 +93,10 @@ def children(parent: int) -> set[int]:
 
 @pytest.mark.needs_core
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are counted in /proc")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGTERM, signal.SIGINT))],
+)
 def test_a_killed_search_leaves_no_processes(number: signal.Signals) -> None:
     until = time.monotonic() + 60
     with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
