@@ -56,7 +56,7 @@ def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[Buff
 
 
 def placed(error: InputError, name: str) -> InputError:
-    """The error with the file's name before every place. Of many mistakes only the first 20 are kept.
+    """The error with the file's name before every location. Of many mistakes only the first 20 are kept.
 
     >>> print(placed(InputError("is damaged"), "a.pt"))
     a.pt: is damaged

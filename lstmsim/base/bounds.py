@@ -1,4 +1,4 @@
-"""Bounds of numbers in files and descriptions, each once.
+"""Bounds of numbers in files and descriptions; no bound is written anywhere else.
 
 The bounds are far above anything built. They keep every cycle count that can come out within 64 bits.
 """

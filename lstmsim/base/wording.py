@@ -86,7 +86,7 @@ def ranged(low: str, high: str) -> str:
 
 
 def must_be(value: object, known: Iterable[str]) -> str:
-    """What a sentence says of a value that is none of the words that are known.
+    """The end of a sentence that refuses a value, with the words that may be given.
 
     >>> must_be("warn", ("cold", "warm")), must_be(2, ("cold", "warm"))
     ("must be cold or warm, got 'warn'; did you mean 'warm'?", 'must be cold or warm, got 2')

@@ -1,4 +1,4 @@
-"""How much is asked of a machine against what it can do, and what a run's statistics may therefore promise."""
+"""The offered load of a machine, and what a run's statistics may promise at that load."""
 
 from __future__ import annotations
 

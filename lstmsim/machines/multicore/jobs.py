@@ -178,7 +178,7 @@ class TracedPass(NamedTuple):
 
 
 def alike(chip: MulticoreCpu, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What of a place its traffic depends on: which threads share a last-level cache, and the memory of each."""
+    """The properties of a place that decide its traffic: which threads share a last-level cache, and their memories."""
     cores = range(first, first + threads)
     groups = tuple(chip.group(core) - chip.group(first) for core in cores)
     return groups, tuple(chip.domain(core) for core in cores)

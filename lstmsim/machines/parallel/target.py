@@ -1,4 +1,4 @@
-"""The parallel device as all other rooms see it."""
+"""The parallel device as all other packages see it: the answers of its `Target`."""
 
 from __future__ import annotations
 

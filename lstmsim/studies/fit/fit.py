@@ -1,4 +1,4 @@
-"""Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
+"""The verdict whether a chip fits a device, and the resource that stops it: multiplier blocks, memories, logic.
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
 unknown, never zero, and the verdict names it. What is not counted, the machine says (`Hardware.not_counted`).

@@ -1,1 +1,1 @@
-"""What has a name (`lstmsim list`)."""
+"""Everything that has a name: models, chips, machines, keys of files ... (`lstmsim list`)."""

@@ -287,7 +287,7 @@ _NAMES = {
 
 
 def never_done(design: Design, program: Program, trace: Trace, events: Sequence[Event]) -> Iterator[str]:
-    """Yield what the control had never to do."""
+    """Yield the situations that the control of the run never met, in words."""
     seen = {str(each.fields[0]) for each in events if each.kind == "C"}
     switching = any(plan.core.switch_cycles and plan.core.threads > 1 for plan in design.cores)
     yield from (text for name, text in _NAMES.items() if name not in seen and (name != "switch" or switching))
@@ -322,7 +322,7 @@ def _blocks_wait(design: Design, program: Program, trace: Trace) -> bool:
 
 
 def never_seen_numbers(numbers: Mapping[int, JobNumbers], values: Mapping[int, Values] | None) -> Iterator[str]:
-    """Yield what no number came to."""
+    """Yield the cases of arithmetic that no number of the run reached, in words."""
     passes = [(job, *place, own) for job, each in numbers.items() for place, own in _passes(each)]
     arithmetic = [own for *_, own in passes]
     if not any(own.overflowed.total() for own in arithmetic):

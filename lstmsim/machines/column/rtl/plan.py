@@ -27,7 +27,7 @@ SourceKind = str
 
 @record
 class Need:
-    """What a column group's elements must be visible of: elements [begin, end) of the read come from one counter."""
+    """A wait of a column group: elements [begin, end) of its read must be visible, by one counter."""
 
     counter: int  # number of the counter, within the program
     begin: int  # begin, end: the elements of the read

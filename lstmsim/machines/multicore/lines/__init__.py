@@ -1,1 +1,1 @@
-"""Which lines a step touches, and what the caches make of that."""
+"""The lines that a step touches, and the hits and misses of the caches."""

@@ -63,7 +63,7 @@ def order_of_blocks(polynomial: int, blocks: int) -> Ints:
 
 
 def sets_of(kind: str, sets: int, lines: int) -> Callable[[Ints], Ints]:
-    """What gives the sets of lines."""
+    """The function from numbers of lines to the sets in which a cache keeps them."""
     polynomial = polynomial_for(kind, sets)
     if polynomial == NO_HASH:
         return lambda numbers: numbers % sets

@@ -151,7 +151,7 @@ Asks = Generator[tuple[int, Table], Narrow, Narrow]
 
 
 class Values:
-    """What some warps evaluate, and what they know of before.
+    """The elements that some warps evaluate, with the results that they have from before.
 
     homes: where values lie.
     """

@@ -219,7 +219,7 @@ Waits = Sequence[Result | None]
 
 
 class Warps:
-    """Warps that do the same. Made by `Grid.warps` and `Warps.part`.
+    """Warps that execute the same instructions, written together. Made by `Grid.warps` and `Warps.part`.
 
     grid: what they write into.
     numbers: shape (n,); ascending numbers of their streams: block * warps of a block + warp.

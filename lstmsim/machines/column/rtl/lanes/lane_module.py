@@ -60,7 +60,7 @@ def module_text(name: str, ports: Sequence[Port], body: str) -> str:
 
 
 def control_range(field: str, lanes: Lanes, initial_bits: int) -> str:
-    """What stands before the name of a field's port."""
+    """The range of bits before the name of a field's port, empty for a single bit."""
     widths = {"turn": "W_TURN", "parameter": "W_TURN", "thread": "W_THREAD", "units": "W_UNIT"}
     if field in widths:
         return f"[{widths[field]}-1:0]"

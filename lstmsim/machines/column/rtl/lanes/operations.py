@@ -264,7 +264,7 @@ class Operand:
 
 @record
 class Result:
-    """What a node gives."""
+    """The form of a node's value."""
 
     bits: int  # its width
     fractions: tuple[int, ...]  # bits after the point, for each class
