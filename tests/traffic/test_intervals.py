@@ -9,8 +9,19 @@ import pytest
 from numpy.typing import NDArray
 
 from experiments.serving.queueing import md1_wait
-from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, TAIL_UNITS, Spread, growing, mean_interval, tail_interval
-from lstmsim.traffic.latencies import Distribution, Series
+from lstmsim.traffic.intervals import (
+    BATCHES,
+    MEAN_UNITS,
+    TAIL_UNITS,
+    Spread,
+    batch_number,
+    forgetting,
+    growing,
+    mean_interval,
+    spreads_of,
+    tail_interval,
+)
+from lstmsim.traffic.latencies import Distribution, Histogram, Series
 
 SERVICE = 10_000
 
@@ -106,6 +117,24 @@ def test_a_mean_interval_by_hand() -> None:
     half = 2.26215716 * sqrt(10 / 9 / 10) / sqrt(1 - 2 * 2 / 200)
     expected = 1.5 * (exp(half / 1.5) - 1)
     assert mean_interval(2.0, 0.5, spread, 2000, 2.0).half_width == pytest.approx(expected)
+
+
+def test_a_series_is_cut_into_batches_of_twenty_units_of_five_values_or_more() -> None:
+    assert [batch_number(*each) for each in ((1_000, 4.0), (1_000, 1.0), (100_000, 4.0), (100, 4.0))] == [12, 30, 30, 10]
+    assert [(len(means), size) for means, size in spreads_of(np.arange(100))] == [(10, 10), (20, 5)]
+
+
+def test_what_batches_show_of_the_relaxation_by_hand() -> None:
+    """Means 1 and 2 have a variance of 1/3: 9 / 3 / 1.5 / 2 = 1 request, which counts four times or half."""
+    spreads = [Spread([1.0, 2.0, 1.0, 2.0], 9)]
+    assert forgetting(spreads, 1.5, relaxation=None) == pytest.approx(4.0)
+    assert forgetting([Spread(spreads[0].means, 90)], 1.5, relaxation=2.0) == pytest.approx(5.0)
+
+
+def test_the_variance_of_a_histogram_by_hand() -> None:
+    histogram = Histogram()
+    histogram.add(np.array([1, 1, 5, 5]))
+    assert histogram.variance == 4.0
 
 
 def test_a_queue_that_grows_is_told_from_one_that_is_only_slow() -> None:

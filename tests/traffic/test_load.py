@@ -91,6 +91,13 @@ def test_the_gaps_of_bursts_vary_as_kuczura_says() -> None:
     assert offer.variability == pytest.approx(gaps.var() / gaps.mean() ** 2, rel=0.06)
 
 
+def test_what_bursts_offer_by_hand() -> None:
+    """2,000 a second for a fifth of the time; periods end 200 and 50 times a second: 1 + 2 * 2000 * 200 / 250^2."""
+    offer = offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
+    assert (offer.rate_per_second, offer.variability) == (400.0, pytest.approx(13.8))
+    assert offer.memory_seconds == pytest.approx(1 / 250)
+
+
 def test_few_arrivals_are_no_process() -> None:
     assert estimated_offer(range(19), 250) == Offer()
     assert estimated_offer([5] * 100, 250) == Offer()
