@@ -120,7 +120,7 @@ def test_a_mean_interval_by_hand() -> None:
 
 
 def test_a_series_is_cut_into_batches_of_twenty_units_of_five_values_or_more() -> None:
-    assert [batch_number(*each) for each in ((1_000, 4.0), (1_000, 1.0), (100_000, 4.0), (100, 4.0))] == [12, 30, 30, 10]
+    assert [batch_number(1_000, units) for units in (4.0, 1.0, 40.0)] == [12, 30, 10]
     assert [(len(means), size) for means, size in spreads_of(np.arange(100))] == [(10, 10), (20, 5)]
 
 

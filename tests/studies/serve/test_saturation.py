@@ -11,10 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.saturation import Saturation, Tried, bisect_verdicts, check_search
+from lstmsim.studies.serve.saturation import Saturation, Tried, bisect_verdicts, check_search, far_above, limits_text
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from tests.studies.serve.collecting import Collector
 from tests.traffic.lindley import served
+
+
+def test_percentiles_below_the_one_that_is_searched_by_hand() -> None:
+    """The share beyond grows by half each time, from 1 % to the last one below all."""
+    assert far_above(99.0) == pytest.approx([100 - 1.5**power for power in range(1, 12)])
+
+
+def test_limits_are_named_from_the_lowest_on() -> None:
+    assert limits_text({"threads": 2000.0, "PE arrays": 1500.0}) == "1,500/s (PE arrays), 2,000/s (threads)"
+    assert limits_text({"PE arrays": 2000.0, "threads": 1500.0}) == "1,500/s (threads), 2,000/s (PE arrays)"
 
 
 def falls(answer: Saturation) -> list[tuple[Tried, Tried]]:
