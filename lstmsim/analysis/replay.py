@@ -367,7 +367,7 @@ def save_outputs(outputs: Outputs, path: str | os.PathLike[str], version: str) -
 
 
 def outputs_metadata(outputs: Outputs) -> dict[str, str]:
-    """Make the texts that stand in the file beside the tensors; lists and mappings are JSON."""
+    """Make the texts that the file has next to the tensors; lists and mappings are JSON."""
     scenario = outputs.scenario
     words = "real values of fixed-point numbers, equal bit for bit to the golden model"
     if not outputs.fixed:

@@ -300,7 +300,7 @@ def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: i
 
 
 def _unit_table(trace: Trace, core: int, unit: int, instances: int, row: int, places: _Places) -> Numbers:
-    """The spans of a unit beside the main one, with a row for each instance from row `row` on."""
+    """The spans of a unit other than the main one, with a row for each instance from row `row` on."""
     rows = trace.issues_on(core, unit)
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]

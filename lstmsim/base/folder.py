@@ -96,7 +96,7 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
 
 @contextmanager
 def _staged(real: str, files: Mapping[str, str]) -> Iterator[str]:
-    """A hidden folder with the files, beside the folder or in it; it is gone after the block."""
+    """A hidden folder with the files, next to the folder or in it; it is gone after the block."""
     around = real if os.path.isdir(real) else os.path.dirname(real)
     staged = os.path.join(around, f".lstmsim-{secrets.token_hex(6)}.part")
     os.mkdir(staged)

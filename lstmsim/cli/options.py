@@ -191,7 +191,7 @@ def picture_output(name: str, help: str, beside: Callable[[str], Mapping[str, st
 
 
 def trace_output(help: str) -> Output:
-    """A file of what happened, with the view beside it that its format may have: `--trace`."""
+    """A file of what happened, with the view file that its format may have: `--trace`."""
     return Output("trace", help, "lstmsim.analysis.files", _view_beside)
 
 

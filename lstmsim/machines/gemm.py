@@ -200,7 +200,7 @@ class GemmPlan:
 
     @property
     def division(self) -> Division:
-        """What the plan tells an executor."""
+        """The division that an executor runs by this plan."""
         return Division(self.product, self.ranked[self.chosen].cut, self.sub_blocks, self.buffer, self.packed)
 
 

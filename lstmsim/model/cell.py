@@ -1,4 +1,4 @@
-"""Recurrent cells as graphs: matrix-vector products in stages, and the element-wise operations behind them.
+"""Recurrent cells as graphs: matrix-vector products in stages, and the element-wise operations after them.
 
 A stage is one pass of the weights through the array: the interleaved rows of its gates times the columns of its
 vectors. `Sum`s arrive at the tail unit, and `Node`s make states and further vectors of them. Latency of the tail,
@@ -112,7 +112,7 @@ class Stage:
 @hashed_once
 @record
 class Cell:
-    """A recurrent cell: stages of products, the graph behind them, and the states for the next step.
+    """A recurrent cell: stages of products, the graph after them, and the states for the next step.
 
     `lstmsim.model.cell_rules.mistakes` tells the rules that a cell breaks.
 

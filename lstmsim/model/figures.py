@@ -1,4 +1,4 @@
-"""What a core of any machine shows of itself: figures for accounts and reports, words, planned products."""
+"""The figures that a core of any machine shows: figures for accounts and reports, words, planned products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Words:
     remedy: how a user could get fewer such cycles. For `ready`, what would let threads share the main unit: a sentence
         without a full stop.
     glossary: what it is, in the glossary of explanations; a word that is not in the common glossary is added to it.
-    behind: for a word that is added, the word of the glossary behind which it stands; empty: it stands at the end.
+    behind: for a word that is added, the word of the glossary after which it comes; empty: it comes at the end.
     held_by: what the critical path waited for.
     next_wait: what the next step of the path waits for, in a column of a table.
     share: what goes on in such a cycle of a request.
@@ -67,7 +67,7 @@ class CoreFigures:
     issuing: how many of them take part when the core issues; the others are lost then (`unmapped`).
     columns: name of a column -> size that a report shows in it.
     settings: name -> other figure that a report shows.
-    stalls: names of cycles that this machine has beside the names of every machine.
+    stalls: names of cycles that this machine has besides those of every machine.
     words: name of cycles or losses, or a word of outputs -> words of this machine.
     unit: what people call the core's main unit.
     spreads: whether a job runs on several neighbouring cores at once, with a thread on each (`Job.threads`).

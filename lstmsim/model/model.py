@@ -187,7 +187,7 @@ class Precision:
     vector_bits: width of x, h and further vectors that are streamed; symmetric, no zero point.
     weight_scale: one scale for each row of the matrix (`row`), or one for each sum (`tensor`).
     accumulator_bits: width of sums, which wrap.
-    multiplier_bits: width of the factor of the dequantisation behind the adapter.
+    multiplier_bits: width of the factor of the dequantisation after the adapter.
     tail_bits: width of everything that the tail computes.
     state_bits: width of states that only the tail reads (c).
     activation: a `table` of values, or straight pieces (`linear`).

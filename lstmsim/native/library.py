@@ -12,7 +12,7 @@ from lstmsim.native.sources import digest_in, digest_of, library_of
 
 
 class Library:
-    """A native library of the package beside the folder of its sources, which an installed package lacks.
+    """A native library of the package, next to the folder of its sources, which an installed package lacks.
 
     version: of what passes between the library and Python; it must have been built for the same.
     """

@@ -281,7 +281,7 @@ class TraceBuilder:
         self._tasks[task, _PAUSES] += 1
 
     def extend(self, tasks: int) -> None:
-        """Make room for so many more tasks, behind those that there are."""
+        """Make room for so many more tasks after the known ones."""
         self._tasks = np.concatenate([self._tasks, _no_tasks(tasks)])
 
     def tasks(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -294,7 +294,7 @@ class TraceBuilder:
         return np.array(self._pauses[width * first :], dtype=np.int64).reshape(-1, width)
 
     def take_thread_slot(self, task: int, *, member: int, core: int, context: int) -> None:
-        """Record that a task has this thread beside its first."""
+        """Record that a task has this thread in addition to its first."""
         self._thread_slots.extend((task, member, core, context))
 
     def halt(self, asked: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:

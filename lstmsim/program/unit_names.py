@@ -16,7 +16,7 @@ _RULE = "a name is 1 to 30 lower-case letters, digits and _, begins with a lette
 
 
 def is_unit(kind: str) -> bool:
-    """Whether a unit beside a core's main unit may have that name. A row of a timeline for the unit has it as kind."""
+    """Whether a unit other than a core's main unit may have that name, which its row in timelines has as kind."""
     return _UNIT.fullmatch(kind) is not None
 
 

@@ -25,7 +25,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def wrapped(name: str, text: str, width: int = 13) -> list[str]:
-    """A name, and the text that begins `width` characters behind its begin, in lines.
+    """A name, and the text that begins `width` characters after its start, in lines.
 
     >>> wrapped("chip", "v100")
     ['chip         v100']

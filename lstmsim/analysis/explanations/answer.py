@@ -139,7 +139,7 @@ def _turns(explanation: Explanation) -> str:
 
 
 def _beside(explanation: Explanation) -> str:
-    """What the array does beside the path. Only for one core, because a path runs on one core at a time."""
+    """The work of the array that is not on the path. Only for one core, because a path runs on one core at a time."""
     on_path = sum(each.cycles for each in explanation.shares if each.array and each.kind in ("busy", "turn"))
     if explanation.cores != 1 or explanation.array_cycles == on_path:
         return ""

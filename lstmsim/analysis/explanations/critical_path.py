@@ -64,7 +64,7 @@ Numbers = NDArray[np.int64]
 
 
 class TraceIndex:
-    """What the walk back through a trace asks for.
+    """An index of a trace, for the walk back through it.
 
     Columns with one number for each row of `trace.issues`:
 

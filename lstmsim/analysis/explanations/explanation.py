@@ -163,7 +163,7 @@ class PathTable:
         return {name: count for name, count in causes if count}
 
     def leg_bounds(self) -> tuple[Numbers, Numbers]:
-        """The first segment of each way off the main unit, and the first segment behind the way."""
+        """The first segment of each way off the main unit, and the first segment after the way."""
         edge = np.diff(np.concatenate([[1], self.array.astype(np.int64), [1]]))
         return np.flatnonzero(edge < 0), np.flatnonzero(edge > 0)
 
@@ -409,7 +409,7 @@ def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
 
 
 def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
-    """The first step to show, and the first step behind the shown ones."""
+    """The first step to show, and the first step after the shown ones."""
     names, legs = table.leg_names(), table.legs()
     middle = len(first) // 2
     begin, end = max(0, middle - _HEART // 2), middle

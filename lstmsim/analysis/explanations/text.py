@@ -62,7 +62,7 @@ def words_in(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> dict
 
 
 def _with(own: Mapping[str, Words]) -> dict[str, str]:
-    """The glossary of a machine: each word that it adds stands behind the word that it names, or at the end."""
+    """The glossary of a machine: each word that it adds comes after the word that it names, or at the end."""
     others = {name for name, named in NAMED.items() if named.everyday and name not in own}
     entries = {word: sentence for word, sentence in GLOSSARY.items() if word not in others}
     for word, mine in own.items():
@@ -193,7 +193,7 @@ def _pairs(tried: WhatIf, utilization: float) -> Iterator[Part]:
 
 
 def _slowest(slow: Slowest, what_if: WhatIf) -> Iterator[Section]:
-    """What held the slowest requests up, where their time went beside that of all, and what would help them."""
+    """What held the slowest requests up, where their time went compared with all, and what would help them."""
     yield Section.of(*slowest_answer(slow, what_if), title=f"WHAT HELD THE SLOWEST UP: {who(slow)}")
     whole, mean = slow.latency.slowest, slow.latency.mean
     rows = []

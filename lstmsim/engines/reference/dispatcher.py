@@ -69,7 +69,7 @@ class Memory:
         return weight_set is None or self.core.capacity is None or weight_set.key in self.held
 
     def has_room(self, weight_set: WeightSet | None) -> bool:
-        """Whether the weight set is here (and not only on its way), or fits beside those that running tasks use."""
+        """Whether the weight set is here (and not only on its way), or fits next to those that running tasks use."""
         if weight_set is None or self.core.capacity is None:
             return True
         if weight_set.key in self.held:
@@ -270,7 +270,7 @@ class Arrivals(Clockwork):
 
 
 def follows(task: Task) -> bool:
-    """Whether a task comes after another one or behind a barrier."""
+    """Whether a task comes after another one or after a barrier."""
     return task.after is not None or task.behind is not None
 
 

@@ -187,7 +187,7 @@ def run(program: Program, *, check: bool = True) -> Trace:
 
 
 class _FedMachine(Machine):
-    """A machine that is told of its tasks while it runs. The tasks of its program are templates; none of them comes."""
+    """A machine that gets its tasks while it runs. The tasks of its program are templates; none of them comes."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)

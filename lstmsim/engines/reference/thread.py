@@ -120,7 +120,7 @@ class Thread:
 
     @property
     def end(self) -> Boundary:
-        """The boundary behind the last iteration."""
+        """The boundary after the last iteration."""
         return len(self.phases), 0
 
     @property
@@ -129,7 +129,7 @@ class Thread:
         return all(head is None or self.parked(head) for head in self.heads.values())
 
     def parked(self, head: Head) -> bool:
-        """Whether an operation stands behind the boundary at which the thread stops."""
+        """Whether a head is an operation after the boundary at which the thread stops."""
         return self.stop is not None and (head.phase, head.iteration) >= self.stop
 
     def next_boundary(self) -> Boundary:

@@ -67,7 +67,7 @@ def laid(arrays: tuple[Memory, ...]) -> Layout:
 
 
 def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> Ints:
-    """The run's numbers of the sectors that some rows touch; `ValueError` if one lies behind the end of its array."""
+    """The run's numbers of the sectors that some rows touch; `ValueError` if one lies after the end of its array."""
     bounds = kernel.first_sector[rows.start : rows.stop + 1]
     array = np.repeat(kernel.array[rows], np.diff(bounds))
     sector = kernel.sector[bounds[0] : bounds[-1]]

@@ -24,7 +24,7 @@ class StepProduct:
 
     columns, rows: elements of each vector, and of each sum that it gives or a part of which it gives.
     fresh: of each sum whether this is its first part, which also brings the bias.
-    sections: neighbouring rows that read the same columns: how many, the first column and the one behind the last.
+    sections: neighbouring rows that read the same columns: how many, the first column and the one after the last.
     """
 
     vectors: tuple[str, ...]

@@ -181,7 +181,7 @@ class PlannedKernel:
     shared_bytes: of a block, with scratch.
     shared_bytes_before_reuse: the same if no buffer were used twice.
     buffers: bytes of each buffer.
-    scratch: bytes of shared memory that reduces need beside the buffers.
+    scratch: bytes of shared memory that reduces need besides the buffers.
     registers: of a thread.
     wave: blocks that are on the device at once.
     end_barrier: whether all blocks meet at the end, and owners combine partials.

@@ -2,8 +2,8 @@
 
 Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
 weights, so that all vectors of a sum meet in one integer accumulator. A multiplier for each row then brings the sum
-into a Q-format. This dequantisation stands behind the adapter, as in the column-wise LSTM patent. Every multiplication
-that `FixedArithmetic` does behind the array for one unit is one entry of `per_unit` or `once`.
+into a Q-format. This dequantisation follows the adapter, as in the column-wise LSTM patent. Every multiplication
+that `FixedArithmetic` does after the array for one unit is one entry of `per_unit` or `once`.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
 
 
 def once(cell: Cell, precision: Precision) -> Counter[Multiplier]:
-    """Count the multipliers of operations with one value for all units (behind a mean): needed once for each core."""
+    """Count the multipliers of operations with one value for all units (after a mean): needed once for each core."""
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     own = (node for node in cell.nodes if node.name in scalars and node.operation not in REDUCTIONS)
     return Counter(each for node in own for each in _of(cell, node, precision))

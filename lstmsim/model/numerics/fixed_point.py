@@ -40,7 +40,7 @@ class QFormat:
     """Signed numbers in two's complement: value = raw * 2**-fraction.
 
     bits: width of a number.
-    fraction: bits behind the point; any integer, also negative.
+    fraction: bits after the point; any integer, also negative.
     """
 
     bits: int

@@ -24,7 +24,7 @@ def firsts(counts: NDArray[np.signedinteger]) -> Ints:
 
 
 def spans(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
-    """The numbers from each start on, one span behind the other."""
+    """The numbers from each start on, one span after the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     numbers = np.repeat(starts - (ends - lengths), lengths)

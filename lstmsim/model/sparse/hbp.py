@@ -71,7 +71,7 @@ def placed(strategy: str, counts: Ints, table: Table) -> Placing:
 def bases(strategy: str, counts: Ints, table: Table) -> Ints:
     """Where the search for a free entry begins for each row: the strategy's function of the row's non-zeros.
 
-    Whole numbers only; of a matrix without non-zeros every base is 0. Bases behind the table are all alike: `end`.
+    Whole numbers only; of a matrix without non-zeros every base is 0. Bases after the table are all alike: `end`.
     """
     if not table.scale:
         return np.zeros(len(counts), np.int64)
@@ -140,7 +140,7 @@ class Partition:
     """A matrix cut into blocks. Memory order of blocks: rows of blocks outside, columns of blocks inside.
 
     Every block has a position for each of its rows, also for those without elements in it. `omega` positions, one
-    behind the other, are a group; the last of a block may be shorter.
+    after the other, are a group; the last of a block may be shorter.
 
     rows, columns: of the matrix.
     m, n: rows and columns of a block; those at the end may have fewer.
@@ -160,7 +160,7 @@ class Partition:
 
     @property
     def column_blocks(self) -> int:
-        """Blocks beside each other, at least 1."""
+        """Blocks side by side, at least 1."""
         return max(1, -(-self.columns // self.n))
 
     @property

@@ -21,12 +21,12 @@ class Markup(str):
     __slots__ = ()
 
     def __add__(self, other: str) -> Markup:
-        """Put both one behind the other; text that is no markup is escaped."""
+        """Join both; text that is no markup is escaped."""
         return joined([self, other])
 
 
 def joined(parts: Iterable[str], between: str = "") -> Markup:
-    """Put pieces one behind the other; pieces that are no markup are escaped."""
+    """Join pieces; pieces that are no markup are escaped."""
     return Markup(between.join(map(escaped, parts)))
 
 
@@ -203,7 +203,7 @@ def words(x: float, y: float, text: str, look: str = "", anchor: str = "start") 
 
 
 def swatch(look: str) -> Markup:
-    """Make a sample of a look for a legend; the legend's text stands beside it.
+    """Make a sample of a look for a legend; the legend's text follows it.
 
     >>> 'aria-hidden="true"' in swatch("j0")
     True

@@ -193,7 +193,7 @@ def read_g2p(folder: Path | None = None) -> G2p:
 
 
 def _part(folder: Path, name: str, shapes: dict[str, tuple[int, ...]]) -> tuple[Network, dict[str, Floats]]:
-    """One network, and the tensors beside it in its file."""
+    """One network, and the other tensors of its file."""
     path = folder / f"g2p-en-{name}.safetensors"
     tensors = read_safetensors(path).tensors
     model = Model(f"g2p-en-{name}", (Layer(cell("gru"), _UNITS, _UNITS),), weights=str(path))

@@ -208,7 +208,7 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
 
 
 def _name_parts(job: Job) -> tuple[str, ...]:
-    """What tells a job from others, the most telling part first."""
+    """The parts by which a job differs from others, the clearest first."""
     core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
     core += f", {job.split} split" if job.split else ""
     core = core if job.threads is None else f"{job.threads} threads"

@@ -99,7 +99,7 @@ def _kernels(plan: FusionPlan) -> list[PlannedKernel]:
 
 
 def _form(kernel: PlannedKernel) -> tuple[Any, ...]:
-    """What tells kernels of the same operations apart under two rules for splits."""
+    """The key by which kernels of the same operations differ under two rules for splits."""
     stages = tuple((each.node, each.scheme, each.partials, each.grid_barrier, each.bytes) for each in kernel.stages)
     return kernel.blocks, kernel.threads, kernel.shared_bytes, stages
 

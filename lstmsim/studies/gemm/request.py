@@ -32,7 +32,7 @@ def _threads(text: str) -> Any:
 
 @record
 class GemmRequest:
-    """A product C = A B, where it runs, and what is simulated beside the plan."""
+    """A product C = A B, where it runs, and what is simulated besides the plan."""
 
     m: Annotated[Size | None, Key("Rows of C.")] = None
     n: Annotated[Size | None, Key("Columns of C.")] = None

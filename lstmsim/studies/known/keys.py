@@ -33,7 +33,7 @@ def chip_keys() -> list[tuple[str, str]]:
 
 
 def _below(description: Any, at: str) -> Iterator[tuple[str, Described]]:
-    """Give the keys of a description, and those of its parts behind a dot; a part with a name has the name between."""
+    """Give the keys of a description, and those of its parts after a dot; a part with a name has the name between."""
     for name, each in keys_of(description).items():
         yield f"{at}{name}", each
         kind: Any = each.kind

@@ -1,4 +1,4 @@
-"""What jobs take alone on an idle chip, what a mix asks of it, and what preemption adds (docs/serving.md)."""
+"""The cycles of jobs alone on a chip, the demand of a mix, and the load that preemption adds (docs/serving.md)."""
 
 from __future__ import annotations
 

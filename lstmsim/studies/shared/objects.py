@@ -188,7 +188,7 @@ def _followed(jobs: Sequence[Job]) -> list[int | None]:
 
 
 def check_parts(parts: Mapping[str, Any]) -> None:
-    """Raise `InputError` for parts of a scenario beside its chip and jobs that are of a wrong type.
+    """Raise `InputError` for parts of a scenario besides its chip and jobs that are of a wrong type.
 
     >>> check_parts({"precision_given": "x"})
     Traceback (most recent call last):

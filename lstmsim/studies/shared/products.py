@@ -1,4 +1,4 @@
-"""What users say of a product beside its operands: the chip, parameters of a kernel or of a planner."""
+"""The arguments of a product besides its operands: the chip, parameters of a kernel or of a planner."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Ahead(Generic[T]):
         self._before: dict[Key, Future[T]] = {}
 
     def expect(self, keys: Iterable[Key]) -> None:
-        """Say what will be asked for next, in that order, as far as it can be told when a worker is free for it."""
+        """Say what will be asked for next, in that order, as far as it is known when a worker is free for it."""
         self._before |= self._out
         self._out, self._expected = {}, iter(keys)
 

@@ -323,7 +323,7 @@ def _part(key: str, figures: Published) -> tuple[int, Callable[[Bench, Callable[
 
 
 def _ticker(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
-    """A function that counts its calls and tells `progress`."""
+    """A function that counts its calls and reports them to `progress`."""
     done = 0
 
     def tick() -> None:

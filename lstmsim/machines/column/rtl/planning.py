@@ -318,7 +318,7 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
 
 @record
 class _Mine:
-    """What runs on a core."""
+    """The programs that run on a core."""
 
     core: ColumnCore
     models: tuple[Model, ...]  # all models
