@@ -261,7 +261,7 @@ class GemmWork:
 
 @record
 class GemmFigures:
-    """What a run came to.
+    """The figures of a run.
 
     makespan: cycles, with the barrier at the end.
     finish: of each thread, the end of its last step; 0: it has none.

@@ -90,7 +90,7 @@ class ArrayLoads:
 
 @record
 class KernelFigures:
-    """What a run came to."""
+    """The figures of a run."""
 
     makespan: int  # cycles from the first launch to the end
     kernels: tuple[KernelSpan, ...]  # in order
@@ -103,7 +103,7 @@ class KernelFigures:
 
 @record
 class SparseFigures(KernelFigures):
-    """What the run of a sparse product came to."""
+    """The figures of the run of a sparse product."""
 
     loads: tuple[ArrayLoads, ...]  # of each array
     macs: int  # useful multiply-accumulates
@@ -132,7 +132,7 @@ class SparseFigures(KernelFigures):
 
 @record
 class FusedFigures(KernelFigures):
-    """What the run of fused kernels came to."""
+    """The figures of the run of fused kernels."""
 
     launch: int  # cycles of a launch
     l2_bytes: int  # between all cores and L2, stores included

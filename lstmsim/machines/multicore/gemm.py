@@ -119,7 +119,7 @@ def lower(chip: MulticoreCpu, task: GemmTask, division: Division) -> GemmWork:
 
 
 def figures(chip: MulticoreCpu, work: GemmWork, trace: Trace) -> GemmFigures:
-    """What the run of a program came to."""
+    """The figures of the run of a program."""
     return product.figures_of(chip.bare, work, trace)
 
 

@@ -173,7 +173,7 @@ def lowered(chip: MulticoreCpu, division: Division, caches: str = "cold") -> Gem
 
 
 def figures_of(chip: MulticoreCpu, work: GemmWork, trace: Trace) -> GemmFigures:
-    """What the run of a product came to.
+    """The figures of the run of a product.
 
     All of a step's wait is one for its piece of C if it waits for that at all: the step before it on the piece began
     after the same barrier, so nothing held it longer. Lines that come when a thread's last step is done hold nobody.

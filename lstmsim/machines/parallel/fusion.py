@@ -165,7 +165,7 @@ def lower(chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], 
 
 
 def figures(chip: ParallelDevice, work: KernelWork, totals: Totals) -> FusedFigures:
-    """What the run of a program came to."""
+    """The figures of the run of a program."""
     lowered, counts = work.own
     l2_bytes, dram_bytes = (SECTOR_BYTES * counts[name] for name in ("l2_sectors", "dram_sectors"))
     more = {"counts": counts, "launch": chip.launch, "l2_bytes": l2_bytes, "dram_bytes": dram_bytes}

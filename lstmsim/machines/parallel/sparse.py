@@ -275,7 +275,7 @@ def lower(chip: ParallelDevice, task: SparseTask) -> KernelWork:
 
 
 def figures(chip: ParallelDevice, task: SparseTask, work: KernelWork, totals: Totals) -> SparseFigures:
-    """What the run of a program came to."""
+    """The figures of the run of a program."""
     own, metrics = work.own, work.own.made.metrics
     counts = {**own.traffic.counts, **{name: each for name, each in metrics.items() if name != "macs"}}
     if counts.get("lane_slots"):

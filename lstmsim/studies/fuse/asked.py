@@ -61,14 +61,14 @@ class Asked:
 
     @property
     def not_simulated(self) -> str:
-        """That nothing was simulated because the graph is large; empty: it was, or nobody wanted it."""
+        """The remark that nothing was simulated because the graph is large; empty: it was, or nobody wanted it."""
         if self.cycles is not None or self.simulates:
             return ""
         return f"nothing was simulated: {self._size} {MOST_SIMULATED:,}; ask for cycles (--cycles)"
 
     @property
     def not_executed(self) -> str:
-        """That nothing was executed because the graph is large; empty: it was, or nobody wanted it."""
+        """The remark that nothing was executed because the graph is large; empty: it was, or nobody wanted it."""
         if self.numbers is not None or self.executes:
             return ""
         return f"nothing was executed on numbers: {self._size} {MOST_EXECUTED:,}; ask for numbers (--numbers)"

@@ -78,7 +78,7 @@ def document(report: FusionReport, explain: bool = False) -> Document:
 
 
 def _verdict(report: FusionReport) -> str:
-    """That the pass loses; empty: it does not."""
+    """The remark that the pass loses; empty: it does not."""
     row, base, ratio = report.stitched, report.strongest, report.ratio
     if row is None or base is None or ratio is None or ratio <= 1:
         return ""

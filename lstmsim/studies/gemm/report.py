@@ -57,7 +57,7 @@ def cut_words(cut: Cut) -> str:
 
 
 def faster(fast: int, slow: int) -> str:
-    """That something of `fast` cycles is faster than something of `slow` ones, in words that end before its name.
+    """Say that something of `fast` cycles is faster than something of `slow` ones, in words that end before its name.
 
     >>> faster(10, 15), faster(20_000, 20_001), faster(7, 7)
     ('1.500 times as fast as', '1 cycle less than', 'as fast as')
@@ -78,7 +78,7 @@ def _longer(slow: int, fast: int) -> str:
 
 
 def _faster(fast: int, slow: int) -> str:
-    """That something of `fast` cycles is faster than something of `slow` ones, with its verb."""
+    """Say that something of `fast` cycles is faster than something of `slow` ones, with its verb."""
     return f"{'takes' if _close(slow, fast) else 'is'} {faster(fast, slow)}"
 
 

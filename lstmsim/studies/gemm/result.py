@@ -116,7 +116,7 @@ class Computed:
 
     @property
     def sha256(self) -> str:
-        """Of the bytes of the result, row by row."""
+        """The SHA-256 of the bytes of the result, row by row."""
         return digest(self.result)
 
 
@@ -188,12 +188,12 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
 
     @property
     def division(self) -> Division:
-        """What ran."""
+        """The division that ran."""
         return self.baselines.ran.division
 
     @property
     def figures(self) -> GemmFigures:
-        """What the run came to."""
+        """The figures of the run."""
         return self.baselines.ran.figures[self.caches]
 
     @property

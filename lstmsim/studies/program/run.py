@@ -194,7 +194,7 @@ def operations_of(flat: FlatProgram) -> int:
 
 
 def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
-    """What a run of a program came to."""
+    """The totals of a run of a program."""
     if engines.running(engine) == "fast":
         return engines.totals(flat, check=False)
     program = program_of(flat, names)

@@ -241,7 +241,7 @@ class Job:
 
 @record
 class Design:
-    """All that is generated."""
+    """The plan of all generated files."""
 
     name: str  # name of the scenario
     models: tuple[str, ...]  # names of the models, by number

@@ -408,7 +408,7 @@ F = TypeVar("F", bound=KernelFigures)
 
 
 def figures_of(kind: type[F], device: ParallelDevice, lowered: Lowered, totals: Totals, **more: Any) -> F:
-    """What the run of a program came to.
+    """The figures of the run of a program.
 
     kind: the class of the figures. more: its further fields.
     """
