@@ -58,6 +58,7 @@ def test_a_whole_request_may_be_given_and_is_checked() -> None:
 def test_the_documentation_of_a_function_has_the_meaning_of_each_argument() -> None:
     assert "tolerance: Relative tolerance of the reported rate." in str(lstmsim.saturate.__doc__)
     assert list(inspect.signature(lstmsim.validate).parameters) == ["groups", "engine", "progress"]
+    assert inspect.signature(lstmsim.validate).return_annotation == "Validation"
 
 
 def test_errors_that_no_argument_explains_stay_what_they_are() -> None:

@@ -115,7 +115,8 @@ def takes(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T
             return function(_checked(values[0] if whole else request(*values, **named)))
 
         call.request = request  # type: ignore[attr-defined]
-        call.__signature__ = inspect.signature(request)  # type: ignore[attr-defined]
+        given = inspect.signature(function).return_annotation
+        call.__signature__ = inspect.signature(request).replace(return_annotation=given)  # type: ignore[attr-defined]
         return call
 
     return decorate
