@@ -10,7 +10,7 @@ from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import ENGINES, run
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
-from lstmsim.program.validate import validate
+from lstmsim.program.validate import quiet_faults, validate
 
 CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
 PLAIN = Operation(0)
@@ -97,6 +97,18 @@ def test_each_broken_rule_is_named(wrong: Program, sentence: str) -> None:
     with pytest.raises(ProgramError) as caught:
         validate(wrong)
     assert sentence in str(caught.value)
+
+
+def test_an_operation_without_issue_stands_where_nothing_comes_after_it() -> None:
+    quiet = Operation(1, count=0, needs=(Dependence(0, 5),))
+
+    def faults(repeat: int, *behind: Operation, phases: int = 1) -> list[str]:
+        return list(quiet_faults((Phase(Body((PLAIN, quiet, *behind)), repeat),) * phases, 0, 1))
+
+    assert faults(1) == faults(1, PLAIN) == []
+    assert faults(2) == faults(1, phases=2) == ["has no issue, so its phase must be the last one and not repeat"]
+    assert faults(1, Operation(1)) == ["has no issue, so no operation of its stream may follow"]
+    assert faults(1, Operation(0, needs=(Dependence(1, 5),))) == ["has no issue, so no operation may wait for it"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
