@@ -29,6 +29,7 @@ def with_extra(operation: Operation, *columns: tuple[int, ...]) -> Program:
 
 FAULTS = [
     (program(Operation(2)), "unit 2 does not exist"),
+    (Program((Core(0, (Unit("array", "sleepy"),)),), ()), "core 0, unit array: no policy called 'sleepy'"),
     (program(Operation(0, cycles=0)), "cycles must be at least 1, count at least 0"),
     (program(Operation(0, count=-1)), "cycles must be at least 1, count at least 0"),
     (program(Operation(0, count=0)), "has no issue, so it must wait for operations of its body and for nothing else"),

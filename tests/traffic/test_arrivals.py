@@ -176,6 +176,7 @@ WRONG = [
     (lambda: Bursty(1, 0.5, 1), "mean_on_ms: an on period holds 0.0005 requests"),
     (lambda: Stream(-10), "frame_ms.*got -10"),
     (lambda: Timestamps((-1,)), "got -1"),
+    (lambda: Timestamps((0, 3, 2)), "must not go back in time, got 2 after 3 .number 3 of 3."),
     (lambda: Timestamps((2**62 + 1,)), "number 1 of 1"),
     (lambda: Timestamps((1, 5, 4)), "got 4 after 5"),
     (lambda: arrivals(Fixed(1), 1, 0), "frequency_mhz"),

@@ -70,6 +70,7 @@ def test_what_is_known_of_the_relaxation() -> None:
     assert relaxation_of(Traffic(clients=5), 499, 1.0) == inf
     assert relaxation_of(Traffic(clients=5), 500, 1.0) is None
     assert relaxation_of(Traffic(), 500, 1.0) == inf
+    assert relaxation_of(Traffic(), 500, 0.5) == 8.0
 
 
 def test_what_arrivals_offer() -> None:
