@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import keys_of
-from lstmsim.files.scenario.arrival_file import MAX_LABELS, read_arrivals
+from lstmsim.files.scenario.arrival_file import MAX_LABELS, read_arrivals, seconds
 from lstmsim.files.scenario.schema import ARRIVAL_KEYS, ArrivalEntry, arrival_mistakes, check, describe
 from lstmsim.files.yaml.document import document_of
 from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
@@ -224,3 +224,7 @@ def test_values_outside_the_schema_are_refused(data: dict[str, object]) -> None:
     document = document_of(data)
     assert check(ArrivalEntry, document)[0] is None
     assert len(document.mistakes) == 1
+
+
+def test_seconds_are_whole_femtoseconds_rounded_down() -> None:
+    assert [seconds(text) for text in ("0.134", "1.9e-15", "0")] == [134 * 10**12, 1, 0]

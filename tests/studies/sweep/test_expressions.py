@@ -90,6 +90,7 @@ def test_names_stand_for_their_values(a: float, b: float, c: float, first: str, 
         ("1e999", "too large"),
         ("1" * (MAX_LENGTH + 1), "at most"),
         ("await ep", "not allowed"),
+        ("abs(ep)", r"only min\(\.\.\.\) and max\(\.\.\.\) can be called"),
     ],
 )
 def test_everything_else_is_refused_with_a_sentence(text: str, words: str) -> None:

@@ -11,7 +11,7 @@ from lstmsim.studies.sweep.report import front_of
 from lstmsim.studies.sweep.run import merge
 from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
-from lstmsim.studies.sweep.table import About, about_of
+from lstmsim.studies.sweep.table import About, Fitting, about_of
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec
 
 DEVICE = "stratix-10-gx-2800"
@@ -96,3 +96,14 @@ def test_a_merged_file_knows_what_it_is_about(tmp_path: Path) -> None:
     merged = merge(tmp_path / "all.sqlite", [tmp_path / f"sweep-{number}-of-2.sqlite" for number in (1, 2)])
     with Store(merged.path, create=False) as store:
         assert about_of(store) == About("mix", DEVICE)
+
+
+def test_how_many_points_fit_in_words() -> None:
+    numbers = ((1, 0, 0), (0, 1, 0), (0, 54, 0), (4, 49, 1), (0, 0, 9))
+    assert [Fitting("arria", *each).text for each in numbers] == [
+        "the only point fits arria",
+        "the only point does not fit arria",
+        "none of 54 points fits arria",
+        "4 of 54 points fit arria, 49 do not; of 1 it is not known",
+        "it is not known whether any point fits arria",
+    ]
