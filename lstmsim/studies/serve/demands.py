@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, zip_longest
 from math import ceil, gcd, inf, lcm, pi
 from typing import Any, NamedTuple, TypeVar
 
@@ -190,7 +190,8 @@ def bounds(
         servers = sum(threads[core] for core in cores)
         longest = max(longest, relaxation_at(inside, max(loads.values()), servers) / share)
     loads_of_memories = ([kind.rate * cycles for cycles in kind.alone.memory] for kind in kinds)
-    memory = max(map(sum, zip(*loads_of_memories, strict=True)), default=0.0)
+    # a job whose weights all fit has no memory
+    memory = max(map(sum, zip_longest(*loads_of_memories, fillvalue=0.0)), default=0.0)
     where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
     return (parts | {"memory": memory} if memory else parts), where, longest
 

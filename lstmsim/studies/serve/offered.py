@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import zip_longest
 from math import inf
 from typing import Any, NamedTuple
 
@@ -315,7 +316,7 @@ def _demand(chip: Chip, job: Job) -> Demand:
         memories = memory_cycles(program, program.tasks[0])
         least = *memories.min(axis=0).tolist(), memories.sum(axis=1).min() / max(1, memories.shape[1])
         each.append((float(busy.sum()), float(totals.makespan_cycles * members), *least))
-    units, threads, *memory = (min(numbers) for numbers in zip(*each, strict=True))
+    units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
     return Demand(units, threads, tuple(memory))
 
 

@@ -73,3 +73,19 @@ def test_a_backlog_in_step_does_not_call_a_rate_unstable_that_the_cores_of_a_cpu
     assert "all that epyc-7742 does of a backlog of this mix" in " ".join(curve.split())
     arrival["rate_per_second"] = 70_000
     assert serve(scenario, requests=1000).serving.verdict == "unstable"
+
+
+def test_weights_that_fit_beside_weights_that_do_not_are_served() -> None:
+    comes = {"kind": "periodic", "interval_cycles": 2000, "jitter_cycles": 100}
+    models = [{"layers": [{"cell": "lstm", "hidden": hidden, "input": 128}]} for hidden in (256, 32)]
+    jobs = [{"model": each, "steps": 3, "count": 12, "arrival": comes} for each in models]
+    load = traffic_of(load_scenario({"chip": STREAMED, "jobs": jobs})).load
+    alone = traffic_of(load_scenario({"chip": STREAMED, "jobs": jobs[:1]})).load
+    assert load is not None
+    assert alone is not None
+    assert dict(alone.parts)["memory"] > 0
+    assert dict(load.parts)["memory"] == pytest.approx(dict(alone.parts)["memory"])
+    large = {**STREAMED, "cores": [{**STREAMED["cores"][0], "weight_kib": room} for room in (256, 4096)]}
+    either = traffic_of(load_scenario({"chip": large, "jobs": jobs[:1]})).load
+    assert either is not None
+    assert "memory" not in dict(either.parts)
