@@ -16,7 +16,7 @@ from math import exp, inf, log
 from random import Random
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-from lstmsim.studies.search.array import Searched, score_of
+from lstmsim.studies.search.array import Scores, Searched
 from lstmsim.studies.search.result import Point
 from lstmsim.studies.search.strategies import TOLERANCE, walk
 from tests.studies.search.useful import best_of_all
@@ -81,7 +81,7 @@ def look_ahead(points: list[Point], doublings: int) -> tuple[int, int]:
 def regret_of(searched: Searched) -> Regret:
     """All rules on one pair; every (EP, VP) is simulated once."""
     limits, npe = searched.limits, searched.npe
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     optimum = best_of_all(limits, npe, score)
 
     def percent(cycles: int) -> float:

@@ -9,6 +9,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import (
     Output,
     Outputs,
+    check_outputs,
     command,
     json_output,
     numbers_beside,
@@ -80,13 +81,19 @@ def search_command(files: Outputs, **asked: Any) -> None:
 
     EP doubles from 1, VP = min(Hw, N // EP), and every pair is simulated; threads, latencies and all else stay as the
     scenario's chip has them. Several models are searched one by one, too, and the CAT-n with which every model has its
-    best EP is named.
+    best EP is named. A search that is stopped goes on, with --out, where it was.
 
     \b
     lstmsim search scenario.yaml --npe 65536
     lstmsim search scenario.yaml --npe 65536 --exhaustive --any-ep
+    lstmsim search scenario.yaml --npe 65536 --exhaustive --out results
     lstmsim search scenario.yaml --npe 16384 --core 2 --json -
     """
+    if asked["folder"] is not None:
+        from lstmsim.studies.sweep.run import table_stem
+
+        store = f"{table_stem(asked['folder'], None)}.sqlite"
+        check_outputs({"--json": files.paths.get("json"), "--out's store": store}, kept=[store])
     with progress("searching") as show:
         from lstmsim.studies.search.run import search
 

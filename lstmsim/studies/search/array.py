@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability, target_of
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Chip, Job, distinct_jobs
+from lstmsim.model.scenario import Chip, Job, Scenario, distinct_jobs
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.search.result import Point, Refused
-from lstmsim.studies.sweep.ahead import Ahead, Workers
-from lstmsim.studies.sweep.evaluate import simulated
+from lstmsim.studies.sweep.ahead import Ahead, Key, Workers
+from lstmsim.studies.sweep.columns import NUMBERS, numbers_of
+from lstmsim.studies.sweep.evaluate import scenario_key, simulated
+from lstmsim.studies.sweep.store import Store
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,8 @@ class Searched:
         return replace(self.chip, cores=tuple(cores))  # type: ignore[type-var]
 
 
-def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
-    """Simulate one pair; a refusal by the chip or its lowering is returned, not raised."""
+def simulate_pair(searched: Searched, kept: bool, ep: int, vp: int) -> tuple[Point | Refused, Sequence[float]]:
+    """Simulate one pair, and give its `NUMBERS` if they are `kept`; a refusal by the chip is returned, not raised."""
     runs = False
     try:
         chip = searched.chip_with(ep, vp)
@@ -177,25 +180,50 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
         runs = True
         totals = simulated(chip, searched.jobs)
     except InputError as error:
-        return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs)
-    cores: Sequence[int] = searched.cores
-    makespan = totals.makespan_cycles
+        return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs), ()
+    cores, makespan = searched.cores, totals.makespan_cycles
     work = sum(int(totals.work[core]) for core in cores)
     hazard = sum(int(totals.cycles[core][CYCLE_NAMES.index("hazard")]) for core in cores)
+    point = _point(searched, ep, vp, makespan, work / (searched.npe * makespan * len(cores)), hazard)
+    return point, numbers_of(Scenario(chip, searched.jobs), totals) if kept else ()
+
+
+def _point(searched: Searched, ep: int, vp: int, cycles: int, utilization: float, hazard: int) -> Point:
+    """The point of a pair with its makespan; hazard: cycles, summed over the searched cores."""
     widest, bound = widest_vp(searched.limits, searched.npe, ep)
-    return Point(
-        ep=ep,
-        vp=vp,
-        bound=bound if vp == widest else "blocks",
-        cycles=makespan,
-        utilization=work / (searched.npe * makespan * len(cores)),
-        hazard=hazard / (makespan * len(cores)),
-    )
+    share = hazard / (cycles * len(searched.cores))
+    return Point(ep, vp, bound if vp == widest else "blocks", cycles, utilization, share)
 
 
-def score_of(searched: Searched, tick: Callable[[], None], workers: Workers | None = None) -> Ahead[Point | Refused]:
-    """Make the function that simulates pairs, each once."""
-    return Ahead(partial(simulate_pair, searched), workers or Workers(), tick)
+class Scores(Ahead[Any]):
+    """Points of pairs, each simulated once; those that the store of a sweep has are read, and others are kept there."""
+
+    def __init__(
+        self, searched: Searched, tick: Callable[[], None], workers: Workers | None = None, store: Store | None = None
+    ) -> None:
+        super().__init__(partial(simulate_pair, searched, store is not None), workers or Workers(), tick)
+        self._searched, self._store = searched, store
+
+    def expect(self, keys: Iterable[Key]) -> None:
+        super().expect(each for each in keys if self._stored(*each)[1] is None)
+
+    def _answer(self, key: Key, future: Future[Any] | None) -> Any:
+        name, answer = self._stored(*key)
+        if answer is None:
+            answer, numbers = super()._answer(key, future)
+            if self._store is not None and numbers:
+                self._store.add((name, "done", *numbers, None))
+        return answer
+
+    def _stored(self, ep: int, vp: int) -> tuple[str, Point | None]:
+        """The name of a pair in the store, and the point that it has there, if any."""
+        try:
+            name = self._store and scenario_key(Scenario(self._searched.chip_with(ep, vp), self._searched.jobs))
+        except InputError:
+            name = None
+        numbers = self._store.numbers(name) if self._store and name else None
+        row = [numbers[NUMBERS.index(each)] for each in ("makespan_cycles", "utilization", "hazard") if numbers]
+        return str(name), _point(self._searched, ep, vp, *row) if row else None
 
 
 #: (EP, VP) -> cycles that the jobs take at least; never fewer for a smaller VP.

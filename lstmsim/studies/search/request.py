@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Jobs, Overrides, Progress, Source
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source
 
 
 @record
@@ -25,5 +25,13 @@ class SearchRequest:
         int | None, Key("Search only this core.", follows="all cores of the chip, which must be equal", metavar="K")
     ] = None
     jobs: Jobs = None
+    folder: Annotated[
+        Path | None,
+        Key(
+            "Folder of a sweep: its results are not simulated again, and new ones go there.",
+            flag="--out",
+            metavar="DIR",
+        ),
+    ] = None
     overrides: Overrides = ()
     progress: Progress = None

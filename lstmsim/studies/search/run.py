@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from lstmsim.base.bounds import MAX_PES
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import refuse_if_read
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines.registry import KINDS, capability
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario
-from lstmsim.studies.search.array import Score, Searched, doublings, least_of, score_of, widest_vp
+from lstmsim.studies.search.array import Score, Scores, Searched, doublings, least_of, widest_vp
 from lstmsim.studies.search.request import SearchRequest
 from lstmsim.studies.search.result import CatChoice, Found, Mix, ModelChoice, Point, Refused, SearchResult
 from lstmsim.studies.search.strategies import best_of_every, count_pairs, walk
 from lstmsim.studies.shared.loading import file_or_data
-from lstmsim.studies.shared.request import takes
+from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.sweep.ahead import Workers
+from lstmsim.studies.sweep.run import made_folder, table_stem
+from lstmsim.studies.sweep.store import Store
 
 #: EP -> the point of one model with the widest VP, or why there is none.
 AtEp = Callable[[int], Point | Refused]
@@ -110,14 +114,12 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
     return replace(scenario, chip=chip)
 
 
-Progress = Callable[[int, int], None]
-
-
 class _Search:
     """Options of a search, and its simulations, counted against a bound that is known before."""
 
-    def __init__(self, exhaustive: bool, any_ep: bool, show: Progress | None, workers: Workers) -> None:
-        self.exhaustive, self.any_ep, self.show, self.workers = exhaustive, any_ep, show, workers
+    def __init__(self, request: SearchRequest, workers: Workers, store: Store | None) -> None:
+        self.exhaustive, self.any_ep, self.show = request.exhaustive, request.any_ep, request.progress
+        self.workers, self.store = workers, store
         self.done = self.total = 0
 
     def expect(self, searched: Searched) -> None:
@@ -137,7 +139,7 @@ class _Search:
 
     def scores(self, searched: Searched) -> Score:
         """Make the function that simulates pairs, and counts each."""
-        return score_of(searched, self.tick, self.workers)
+        return Scores(searched, self.tick, self.workers, self.store)
 
     def find(self, searched: Searched, score: Score) -> Found:
         """Search greedily, and among all pairs if asked for."""
@@ -166,8 +168,8 @@ def search(request: SearchRequest) -> SearchResult:
     able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
-    with Workers(request.jobs) as workers:
-        run = _Search(request.exhaustive, request.any_ep, request.progress, workers)
+    with _store(request.folder, searched) as store, Workers(request.jobs) as workers:
+        run = _Search(request, workers, store)
         for each in [searched, *alone]:
             run.expect(each)
         common = run.find(searched, run.scores(searched))
@@ -184,6 +186,20 @@ def search(request: SearchRequest) -> SearchResult:
         common=common,
         mix=mix,
     )
+
+
+@contextmanager
+def _store(folder: Path | None, searched: Searched) -> Iterator[Store | None]:
+    """The open store of a sweep's folder; `InputError` where its numbers, which are of whole chips, are no help."""
+    if folder is None:
+        yield None
+        return
+    if len(searched.cores) < len(searched.chip.cores):
+        raise InputError(Mistake("folder", "keeps numbers of whole chips, not of one core of several: leave it out"))
+    path = f"{table_stem(os.fspath(folder), None)}.sqlite"
+    refuse_if_read(path)
+    with made_folder(os.fspath(folder)), Store(path, create=True) as store:
+        yield store
 
 
 def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:

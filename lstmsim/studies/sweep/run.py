@@ -33,7 +33,7 @@ from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
-from lstmsim.studies.sweep.store import SPELLING, STATUSES, Store, checksum, quoted, sidecars
+from lstmsim.studies.sweep.store import COMMIT_SECONDS, SPELLING, STATUSES, Store, checksum, quoted, sidecars
 from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
 
 #: Sentences about paths that lead nowhere, and about files that lack something: no value of an axis changes them.
@@ -144,8 +144,6 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
 
-#: A commit waits for the disk, so there are no more of them than a second of lost work asks for.
-_COMMIT_SECONDS = 0.5
 _COMMIT_POINTS = 5000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
@@ -297,7 +295,7 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
                 infeasible=counts.infeasible + statuses.count("infeasible"),
                 failed=counts.failed + statuses.count("failed"),
             )
-            if len(waiting) >= _COMMIT_POINTS or time.monotonic() - last >= _COMMIT_SECONDS:
+            if len(waiting) >= _COMMIT_POINTS or time.monotonic() - last >= COMMIT_SECONDS:
                 commit()
                 last = time.monotonic()
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -61,6 +62,8 @@ _MACHINE = (
     sqlite3.SQLITE_LOCKED,
 )
 _WRITES = "another process writes to it"
+#: A commit waits for the disk, so there are no more of them than a second of lost work asks for.
+COMMIT_SECONDS = 0.5
 #: How long to wait for that process.
 _PATIENCE_SECONDS = 1.0
 
@@ -77,6 +80,8 @@ class Store:
         self.path = os.fspath(path)
         self.dropped = 0
         self.rebuilt = False
+        self._added: list[Sequence[Any]] = []
+        self._written = time.monotonic()
         if not create and not os.path.isfile(self.path):
             raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
         try:
@@ -151,7 +156,10 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.sql.close()
+        try:
+            self.add(last=True)
+        finally:
+            self.sql.close()
 
     def meta(self, name: str) -> str | None:
         """Give a text about the whole file; None if there is no text of that name."""
@@ -280,6 +288,22 @@ class Store:
     def has(self, key: str) -> bool:
         """Say whether the scenario with that key has been simulated."""
         return bool(list(self.read("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])))
+
+    def numbers(self, key: str) -> tuple[Any, ...] | None:
+        """Give the `NUMBERS` of a simulated scenario; None if there are none. A damaged row is dropped."""
+        rows = list(self.read("SELECT * FROM results WHERE key = ? AND status = 'done'", [key]))
+        if rows and checksum(rows[0][:-1]) == rows[0][-1]:
+            return rows[0][2:-2]
+        self.sql.executemany("DELETE FROM results WHERE key = ?", [row[:1] for row in rows])
+        return None
+
+    def add(self, *rows: Sequence[Any], last: bool = False) -> None:
+        """Insert rows of `results` that belong to no point: after a while, or with the `last` ones."""
+        self._added += rows
+        if self._added and (last or time.monotonic() - self._written >= COMMIT_SECONDS):
+            with self.transaction():
+                self.put(self._added, [])
+            self._added, self._written = [], time.monotonic()
 
     def has_any(self) -> bool:
         """Say whether there are simulated results that belong to no point."""

@@ -14,11 +14,11 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.studies.search.array import (
     Score,
+    Scores,
     Searched,
     different_vps,
     doublings,
     least_of,
-    score_of,
     vp_starts,
     widest_vp,
 )
@@ -81,7 +81,7 @@ def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
     random = Random(seed)
     searched = random_searched(random, random.choice((20, 27, 32)))
     limits, npe, any_ep = searched.limits, searched.npe, seed % 2 == 1
-    score, least = score_of(searched, lambda: None), least_of(searched)
+    score, least = Scores(searched, lambda: None), least_of(searched)
     best = brute_force(searched, score, any_ep)
     if best is None:
         with pytest.raises(InputError):
@@ -95,7 +95,7 @@ def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_no_pair_takes_fewer_cycles_than_its_bound(seed: int) -> None:
     searched = random_searched(Random(seed), 30)
-    score, least = score_of(searched, lambda: None), least_of(searched)
+    score, least = Scores(searched, lambda: None), least_of(searched)
     gates = searched.limits.gates
     for ep in (1, 2, 3, 5, 8):
         bounds = [least(ep, vp) for vp in range(gates, searched.npe // ep + 1)]
@@ -120,7 +120,7 @@ def test_the_bound_counts_tiles() -> None:
 def test_vps_between_those_that_differ_give_equal_cycles() -> None:
     jobs = (Job("a", model("a", 7, 5), 3), Job("b", model("b", 9, 4, "gru"), 2), Job("c", model("c", 12, 6, "rnn"), 3))
     searched = on_one_core(*jobs, npe=80, threads=2, tail_width=2)
-    score, starts = score_of(searched, lambda: None), vp_starts(searched.limits)
+    score, starts = Scores(searched, lambda: None), vp_starts(searched.limits)
     for ep in (1, 2, 4, 8):
         widest = widest_vp(searched.limits, 80, ep)[0]
         different = different_vps(starts, widest)
@@ -148,13 +148,13 @@ def three_on_two_threads() -> Searched:
 
 
 def every(searched: Searched, most: int = MOST) -> Exhaustive:
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     return best_of_every(searched.limits, searched.npe, score, least_of(searched), most=most)
 
 
 def test_with_several_models_the_useful_vps_are_not_enough() -> None:
     searched = three_on_two_threads()
-    useful = best_of_all(searched.limits, 200, score_of(searched, lambda: None))
+    useful = best_of_all(searched.limits, 200, Scores(searched, lambda: None))
     result = every(searched)
     assert result.proven
     assert (result.optimum.ep, result.optimum.vp, result.optimum.cycles) == (2, 80, 283)
@@ -189,11 +189,11 @@ def test_what_is_too_large_leaves_a_gap_unless_its_tiles_exclude_it() -> None:
 
 def test_too_large_is_told_from_impossible() -> None:
     long = on_one_core(Job("a", model("m", 400, 8), 1_000_000), npe=4096)
-    narrow = score_of(long, lambda: None)(1, 4)
+    narrow = Scores(long, lambda: None)(1, 4)
     assert isinstance(narrow, Refused)
     assert narrow.too_large
     assert "operations on this chip, a job may have 2,000,000,000" in narrow.reason
-    few_rows = score_of(long, lambda: None)(1, 3)
+    few_rows = Scores(long, lambda: None)(1, 3)
     assert isinstance(few_rows, Refused)
     assert not few_rows.too_large
 
@@ -201,6 +201,6 @@ def test_too_large_is_told_from_impossible() -> None:
 def test_simulations_saved_are_told() -> None:
     skipped: list[int] = []
     searched = three_on_two_threads()
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     result = best_of_every(searched.limits, 200, score, least_of(searched), skip=skipped.append)
     assert sum(skipped) == result.excluded

@@ -15,7 +15,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
-from lstmsim.studies.search.array import Limits, Score, Searched, score_of
+from lstmsim.studies.search.array import Limits, Score, Scores, Searched
 from lstmsim.studies.search.result import Point, Refused
 from lstmsim.studies.search.strategies import TOLERANCE, walk
 from tests.studies.search.useful import best_of_all
@@ -41,13 +41,13 @@ def lstm(hidden: int, npe: int, steps: int = 25, threads: int = 1) -> Searched:
 
 
 def walked(searched: Searched, any_ep: bool = False) -> tuple[list[int], Point]:
-    result = walk(searched.limits, searched.npe, score_of(searched, lambda: None), any_ep)
+    result = walk(searched.limits, searched.npe, Scores(searched, lambda: None), any_ep)
     return [point.ep for point in result.path], result.chosen
 
 
 def test_a_plateau_does_not_end_the_walk() -> None:
     searched = lstm(1536, 65536)
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     cycles = {}
     for ep in (8, 16, 32):
         point = score(ep, min(6144, 65536 // ep))
@@ -104,7 +104,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
     searched = lstm(96, 9600, steps=6)
     powers, chosen = walked(searched)
     refined = walked(searched, any_ep=True)[1]
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     optimum = best_of_all(searched.limits, searched.npe, score, any_ep=True)
     assert all(ep & (ep - 1) == 0 for ep in powers)
     assert refined.ep & (refined.ep - 1)
@@ -115,7 +115,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
 @pytest.mark.needs_core
 def test_the_useful_vps_hold_the_optimum_of_equal_jobs() -> None:
     searched = lstm(70, 2048, steps=5, threads=2)
-    score = score_of(searched, lambda: None)
+    score = Scores(searched, lambda: None)
     optimum = best_of_all(searched.limits, searched.npe, score)
     for ep in (1 << power for power in range(10)):
         for units in range(1, min(70, 2048 // ep // 4) + 1):
