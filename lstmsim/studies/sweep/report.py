@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import singledispatch
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Section, grid
@@ -153,34 +152,22 @@ def _figure(value: Any) -> str:
     return four_digits(value) if isinstance(value, float) else str(value)
 
 
-@singledispatch
-def _counts(result: Any) -> str:
-    raise TypeError(type(result))
-
-
-@_counts.register
-def _sweep_counts(result: SweepResult) -> str:
-    """How many points there are, and how many have each status.
+def _counts(result: SweepResult | Merged) -> str:
+    """How many points there are: of a sweep by status, of a merge also how many are missing.
 
     >>> from lstmsim.studies.sweep.request import Progress
-    >>> _sweep_counts(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
+    >>> _counts(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
     '50 points: 40 simulated, 9 infeasible, 1 failed'
+    >>> _counts(Merged("gone.sqlite", ("sweep.csv",), 50, 200))
+    '50 of 200 points; 150 are missing'
     """
+    if isinstance(result, Merged):
+        missing = f"; {result.total - result.points:,} are missing" if result.total > result.points else ""
+        return f"{result.points:,} of {result.total:,} points{missing}"
     counts = result.progress
     simulated = counts.done - counts.infeasible - counts.failed
     statuses = f"{simulated:,} simulated, {counts.infeasible:,} infeasible, {counts.failed:,} failed"
     return f"{counts.done:,} points: {statuses}"
-
-
-@_counts.register
-def _merge_counts(merged: Merged) -> str:
-    """How many points are there, and how many are missing.
-
-    >>> _merge_counts(Merged("gone.sqlite", ("sweep.csv",), 50, 200))
-    '50 of 200 points; 150 are missing'
-    """
-    missing = merged.total - merged.points
-    return f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else "")
 
 
 def _document(result: SweepResult | Merged) -> Document:

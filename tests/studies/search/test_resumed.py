@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -143,24 +142,25 @@ def test_one_core_of_several_has_no_store(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-LONG = """
-import sys, lstmsim
-asked = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 200, "count": 40}]}
-lstmsim.search(asked, 65536, any_ep=True, exhaustive=True, jobs=1, folder=sys.argv[1])
+#: A search that is killed in its fourth simulation.
+KILLED = """
+import os, signal, sys, lstmsim
+from lstmsim.studies.search import array
+from lstmsim.studies.sweep import store
+store.COMMIT_SECONDS = 0
+made, simulated = [], array.simulated
+def counted(*given):
+    made.append(given)
+    return os.kill(os.getpid(), signal.SIGKILL) if len(made) == 4 else simulated(*given)
+array.simulated = counted
+lstmsim.search(eval(sys.argv[2]), int(sys.argv[3]), exhaustive=True, jobs=1, folder=sys.argv[1])
 """
 
 
-@pytest.mark.needs_core
 def test_a_killed_search_goes_on(tmp_path: Path, simulations: list[Any]) -> None:
-    path, until = tmp_path / "sweep.sqlite", time.monotonic() + 60
-    with subprocess.Popen([sys.executable, "-c", LONG, str(tmp_path)], stderr=subprocess.DEVNULL) as running:
-        # pages of the first commits
-        while (not path.exists() or path.stat().st_size < 30_000) and time.monotonic() < until:
-            assert running.poll() is None
-            time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
-    scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 200, "count": 40}]}
-    plain, count = lstmsim.search(scenario, 65536, jobs=1), len(simulations)
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), repr(PLAIN), str(NPE)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    plain, count = shown(), len(simulations)
     simulations.clear()
-    assert lstmsim.search(scenario, 65536, jobs=1, folder=tmp_path) == plain
-    assert len(simulations) < count
+    assert shown(folder=tmp_path) == plain
+    assert len(simulations) == count - 3
