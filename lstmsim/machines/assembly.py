@@ -145,15 +145,7 @@ class Tally:
 
 
 def remembered_fault(phases: Sequence[Phase]) -> str:
-    """Say that the later phases of a job look back at more operations than a thread remembers; empty if they do not.
-
-    >>> from lstmsim.program.operations import Dependence, Operation
-    >>> from lstmsim.program.program import Body
-    >>> body = Body((Operation(0),))
-    >>> later = Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),))
-    >>> remembered_fault([Phase(body, 2**28), Phase(later, 1)])[:59]
-    'its later phases look back at 268,435,456 operations, and a'
-    """
+    """Say that the later phases of a job look back at more operations than a thread remembers; empty if they do not."""
     looked_at = {need.phase for each in phases for one in each.body.operations for need in one.needs} - {None}
     sizes = [phases[number].repeat * len(phases[number].body.operations) for number in looked_at if number is not None]
     if sum(sizes) <= MAX_REMEMBERED:
@@ -204,16 +196,7 @@ class Parts(Generic[C]):
 
 
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
-    """`InputError` if a job names a core that does not exist, or if no core that it may use can run it.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> check_cores([ColumnCore(npe=64, ep=4, vp=2)], Job("a", Model("m", (Layer(cell("gru"), 8, 8),)), 1))
-    Traceback (most recent call last):
-    ...
-    lstmsim.InputError: job a: no core can run it: cell 'gru' has 3 gates and needs vp >= 3, got vp 2
-    """
+    """`InputError` if a job names a core that does not exist, or if no core that it may use can run it."""
     allowed = job.allowed(len(cores))
     unknown = [each for each in allowed if not 0 <= each < len(cores)]
     if unknown:

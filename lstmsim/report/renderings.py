@@ -13,15 +13,7 @@ if TYPE_CHECKING:
 
 
 def text(document: Document) -> str:
-    """Show a document as text of at most 100 columns, without a final newline.
-
-    >>> from lstmsim.report.document import Document, grid
-    >>> print(text(Document.of("one job ran", grid(["<job", "cycles"], [["a", 1423]]))))
-    one job ran
-    <BLANKLINE>
-    job  cycles
-    a     1,423
-    """
+    """Show a document as text of at most 100 columns, without a final newline."""
     sections = ["\n".join(folded(document.headline))]
     for each in document.sections:
         lines = [each.title] if each.title else []

@@ -165,15 +165,6 @@ class RowCore:
     def beyond_fit(self, model: Model) -> str | None:
         """What the model has that the core's fitted numbers say nothing about, in words; None if nothing, or if no
         number was fitted.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> core = RowCore(1, 4, 4, by_cell=(Dispatch("lstm", 9, 700, (8, 64)),))
-        >>> core.beyond_fit(Model("m", (Layer(cell("lstm"), 8, 8),)))
-        >>> core.beyond_fit(Model("m", (Layer(cell("lstm"), 128, 128),)))
-        'hidden 128, and lstm was fitted from 8 to 64'
-        >>> core.beyond_fit(Model("m", (Layer(cell("rnn"), 8, 8),)))
-        'cell rnn, and fitted are lstm only (its dispatch_cycles 1 and start_cycles 0 are assumptions)'
         """
         known = {each.cell: each.fitted_hidden for each in self.by_cell if each.fitted_hidden is not None}
         if not known:

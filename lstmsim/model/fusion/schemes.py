@@ -197,14 +197,7 @@ def start_of(graph: Graph, stage: int) -> int:
 def occurrences(
     graph: Graph, stage: int, elements: Ints, ends: Set[int], maps: Maps | None = None
 ) -> dict[int, list[Occurrence]]:
-    """All that a stage evaluates or reads, by node. What is read from outside, or is one of `ends`, is read only.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, c = Node("x", "input", (), (4,)), Node("c", "tanh", ("x",), (4,))
-    >>> graph = Graph("g", (x, c, Node("y", "multiply", ("c", "c"), (4,))), ("y",))
-    >>> {number: each[0].times for number, each in occurrences(graph, 2, np.arange(4), {0}).items()}
-    {2: 1, 1: 2, 0: 2}
-    """
+    """All that a stage evaluates or reads, by node. What is read from outside, or is one of `ends`, is read only."""
     first, maps = start_of(graph, stage), {} if maps is None else maps
     pending = {first: [Occurrence(elements, 1)]}
     reached: dict[int, list[Occurrence]] = {}

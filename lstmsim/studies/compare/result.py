@@ -72,13 +72,7 @@ def latencies(serving: Serving, report: Report) -> Latencies:
 
 
 def not_comparable(base: Latencies, other: Latencies) -> str:
-    """Say why a ratio of these latencies would mean nothing; empty if it means something.
-
-    >>> from dataclasses import replace
-    >>> one = Latencies(9, frozenset(), None, Interval(1.0), {}, None, 0.5, "settled", 1.0)
-    >>> not_comparable(one, one), not_comparable(one, replace(one, verdict="unstable"))
-    ('', 'a queue is unstable: its latencies only say how long the run is')
-    """
+    """Say why a ratio of these latencies would mean nothing; empty if it means something."""
     if base.unstable or other.unstable:
         return "a queue is unstable: its latencies only say how long the run is"
     if "cannot tell" in (base.verdict, other.verdict):

@@ -54,16 +54,7 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
 
 
 def as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
-    """The same work as the machine can do it, and remarks on what is different.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, batch=2)
-    >>> scenario, remarks = as_it_can(Scenario(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), (job,)))
-    >>> len(scenario.jobs), remarks
-    (2, ['c: batched inferences run as jobs of their own'])
-    """
+    """The same work as the machine can do it, and remarks on what is different."""
     chip, remarks = scenario.chip, list[str]()
     target = target_of(chip.kind)
     if not target.batches and any(job.batch > 1 for job in scenario.jobs):

@@ -157,19 +157,7 @@ class TailNeed:
 
 
 def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
-    """Count the multipliers of the tails of all cores, one entry for each kind and width.
-
-    >>> from lstmsim.studies.fit.device import Logic, Memory
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> pair, ram = Packing("two 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
-    >>> device = Device("small", "DSP", 1000, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
-    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64, tail_width=2),))
-    >>> needs = tail_needs(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
-    >>> [(each.multiplier.kind, each.lane, each.count, each.blocks) for each in needs]
-    [('adapter', 4, 8, 8), ('interpolation', 5, 10, 5), ('product', 3, 6, 3), ('quantize', 1, 2, 1)]
-    """
+    """Count the multipliers of the tails of all cores, one entry for each kind and width."""
     cells = list(dict.fromkeys(layer.cell for model in models for layer in model.layers))
     hardware = hardware_of(chip)
     lanes: Counter[Multiplier] = Counter()

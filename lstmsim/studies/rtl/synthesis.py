@@ -281,13 +281,6 @@ def synthesis_words(scenario: Scenario, family: str) -> str:
 
     scenario: what is built.
     family: a key of `FAMILIES`.
-
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> layers = [{"cell": "lstm", "hidden": 8, "input": 4}]
-    >>> chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 16, "ep": 2, "vp": 8, "tail_width": 1}]}
-    >>> jobs = [{"model": {"name": "m", "layers": layers}, "steps": 2}]
-    >>> synthesis_words(load_scenario({"chip": chip, "jobs": jobs}), "ecp5").split(" of one core")[0]
-    'Yosys takes some 17 to 74 s'
     """
     if capability(scenario.chip.kind, "generated") is None:
         return ""

@@ -120,15 +120,7 @@ def with_networks(scenario: Scenario, in_memory: Mapping[str, Model]) -> Scenari
 
 
 def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Give the jobs with unique names. A job whose `initial` names an earlier one comes after it, as in a file.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
-    >>> following = ready_jobs([Job("a", model, 1), Job("b", model, 1, initial="a")])[1]
-    >>> following.after, following.states_of, following.initial
-    (0, 0, '')
-    """
+    """Give the jobs with unique names. A job whose `initial` names an earlier one comes after it, as in a file."""
     from lstmsim.files.scenario.entries import unique_names
 
     mistakes = [each for place, job in enumerate(jobs) for each in _position_mistakes(place, job)]

@@ -204,13 +204,6 @@ def called(function: F) -> F:
     Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
     comes from, and they are looked at where it fails. A function of a request checks its arguments itself; here its
     documentation gets the meaning of each.
-
-    >>> @called
-    ... def doubled(values: list[int], again: bool = False) -> list[int]:
-    ...     return [2 * value for value in values]
-    >>> doubled(None)
-    Traceback (most recent call last):
-    lstmsim.InputError: values: must be a list, got nothing
     """
 
     request = getattr(function, "request", None)
@@ -237,15 +230,7 @@ def called(function: F) -> F:
 
 
 def arguments_text(request: type) -> str:
-    """The meaning of each field of a request, a line for each.
-
-    >>> from lstmsim.base.records import record
-    >>> @record
-    ... class Ask:
-    ...     requests: Annotated[int | None, Key("Number of requests.", follows="the file's")] = None
-    >>> arguments_text(Ask)
-    "requests: Number of requests; default: the file's."
-    """
+    """The meaning of each field of a request, a line for each."""
     return "\n".join(f"{name}: {sentence_of(each)}" for name, each in keys_of(request).items())
 
 

@@ -34,11 +34,6 @@ def about(scenario: Scenario, *, jobs: bool = True) -> dict[str, Any]:
     scenario: what was simulated or served.
     jobs: whether its jobs are the user's, so that the description is a scenario file that gives the same again; else
         they are templates of requests, and only chip, models and precision are described.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_scenario
-    >>> one = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
-    >>> list(about(one)), about(one, jobs=False)["scenario"]["models"][0]["layers"][0]["hidden"]
-    (['version', 'seeds', 'scenario'], 512)
     """
     from lstmsim.files.scenario.written import resolved_data
 
