@@ -52,7 +52,7 @@ OUTPUTS = {
     "list": {"--json": ".json", "--json-schema": ".json"},
 }
 #: Folders, whose own tests are below.
-FOLDERS = {("sweep", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
+FOLDERS = {("sweep", "--out"), ("search", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
 #: Options that take a text and write nothing.
 OTHERS = {
     *(
@@ -216,6 +216,12 @@ def test_the_files_in_the_folder_of_a_sweep(name: str) -> None:
     with pytest.raises(InputError):
         lstmsim.sweep("sweep.json", "kept")
     assert Path("kept", name).read_text() == "arrival_cycles\n0\n"
+
+
+def test_the_store_of_a_search() -> None:
+    Path("kept").mkdir()
+    Path("kept", "sweep.sqlite").symlink_to(Path("data", "times.csv").absolute())
+    _refused("search", "--out", "kept", Path("data", "times.csv"))
 
 
 def test_weights_beside_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
