@@ -180,16 +180,7 @@ class Timed:
 
 @dataclass(eq=False)
 class Memory:
-    """A memory of vectors. A key that was never written is not there yet.
-
-    >>> memory = Memory()
-    >>> memory.write("h", slice(0, 2), np.array([5, 6]), np.array([10, 11]), width=4)
-    >>> memory.read("h", slice(0, 2), np.array([11, 11]), "tile").tolist()
-    [5, 6]
-    >>> memory.read("h", slice(0, 2), np.array([10, 10]), "tile")
-    Traceback (most recent call last):
-    lstmsim.base.errors.ReplayError: tile reads element 1 of 'h' at cycle 10, but it is there only from cycle 11
-    """
+    """A memory of vectors. A key that was never written is not there yet."""
 
     held: dict[object, Timed] = field(default_factory=dict)  # key -> vector
     latest: int = 0  # cycle from which all written values are there

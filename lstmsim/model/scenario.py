@@ -398,15 +398,7 @@ class Claims(NamedTuple):
 
 
 def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
-    """Ask jobs what a chip with `cores` cores has to know of them.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> model = Model("m", (Layer(cell("rnn"), 4, 4),))
-    >>> claims = claims_of([Job("a", model, 3), Job("b", model, 9), Job("c", model, 1, cores=(1,))], cores=2)
-    >>> [each.allowed for each in claims.different], [claim.number for _, claim, _ in claims.jobs]
-    ([(0, 1), (1,)], [0, 0, 1])
-    """
+    """Ask jobs what a chip with `cores` cores has to know of them."""
     known: dict[Hashable, Claim] = {}
     claimants = []
     for job in jobs:

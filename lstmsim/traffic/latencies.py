@@ -138,14 +138,7 @@ class Histogram:
 
 
 class Series:
-    """Numbers in the order in which they come, the first `kept` one by one, and their distribution.
-
-    >>> series = Series()
-    >>> series.add(np.arange(1000))
-    >>> distribution = series.distribution(warmup=500)
-    >>> distribution.mean.value, distribution.p50.value, distribution.max, distribution.exact
-    (749.5, 749.5, 999, True)
-    """
+    """Numbers in the order in which they come, the first `kept` one by one, and their distribution."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self.kept = kept

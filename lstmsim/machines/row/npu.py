@@ -205,15 +205,7 @@ class RowCore:
 
 @dataclass(frozen=True)
 class Shape:
-    """A core's sizes in words and cycles.
-
-    >>> core = RowCore(tiles=7, engines=40, lanes=40, vectors=3, chunk_groups=12)
-    >>> shape = Shape(core)
-    >>> shape.words(1024), shape.groups(1024), shape.product_cycles(1024, 1024), shape.groups(256)
-    (4, 26, 104, 12)
-    >>> shape.chunks(26), shape.finished_after(26, 4)[:2], shape.finished_after(26, 4)[12]
-    ((12, 14), (36, 37), 90)
-    """
+    """A core's sizes in words and cycles."""
 
     core: RowCore
 

@@ -42,12 +42,6 @@ class Resource:
     band: 0 for a count, 0.5 for an estimate of +-50 %.
     missing: what is missing in a few words, where that keeps the verdict open.
     at_least: whether a part of the need is unknown, so that only "too much" can be known.
-
-    >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
-    ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
-    >>> over = Resource("DSP", 5761, 5760, 5761 / 5760, "")
-    >>> over.words, over.percent
-    ('DSP 1 block too many', '100.02 %')
     """
 
     name: str

@@ -136,14 +136,7 @@ def _summed(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Cut:
-    """A model that is cut over members.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> rows = Cut(Model("m", (Layer(cell("lstm"), 5, 4), Layer(cell("dense"), 3, 5))), "rows", (0, 1))
-    >>> [rows.units(member, 5) for member in (0, 1)], [sorted(rows.receivers(layer, "h'")) for layer in (0, 1)]
-    ([slice(0, 3, None), slice(3, 5, None)], [[0, 1], []])
-    """
+    """A model that is cut over members."""
 
     model: Model
     split: str  # as in `Job`; empty: there is one member

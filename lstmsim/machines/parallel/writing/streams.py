@@ -355,15 +355,6 @@ class Grid:
     arrays: place of each array among the run's arrays, by its name.
     banks: of shared memory.
     element_bytes: bytes of an element of device memory, the same for all arrays.
-
-    >>> grid = Grid(32, {"x": 0, "y": 1})
-    >>> warps = grid.warps(np.arange(2))
-    >>> at = warps.alu(4)
-    >>> x = warps.ldg("x", warps.numbers[:, None] * 32 + np.arange(32), waits=[at])
-    >>> _ = warps.stg("y", warps.numbers[:, None] * 32 + np.arange(32), waits=[x])
-    >>> kernel = grid.kernel(KernelShape("copy", 1), np.array([-1, -1], np.int32))
-    >>> kernel.lsu.tolist(), kernel.instructions.wait.tolist(), kernel.sector[:4].tolist()
-    ([0, 1, 1, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3])
     """
 
     def __init__(self, device_warp: int, arrays: Mapping[str, int], banks: int = 32, element_bytes: int = 4) -> None:

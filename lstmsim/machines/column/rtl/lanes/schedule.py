@@ -50,13 +50,7 @@ class Wait:
 
 @record
 class Schedule:
-    """The cycles of a cell's lanes.
-
-    >>> from lstmsim.model.cells import cell
-    >>> own = Schedule(cell("gru"), Latency(), 2)
-    >>> own.reads(own.segments[0], False)
-    (Read(name='s', kept=Kept(giver='hf', state=True, doubled=False), cycle=24),)
-    """
+    """The cycles of a cell's lanes."""
 
     cell: Cell
     latency: Latency  # of the core
