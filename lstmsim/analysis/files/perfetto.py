@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count, pairwise
@@ -234,10 +234,14 @@ def state_word(state: str) -> str:
     return _word(state, _CALM_FROM + STATES.index(state) * _CALM_DEGREES // len(STATES), PALE, 79)
 
 
+Numbers = NDArray[np.int64]
+
 #: Arguments of a slice: numbers of the job, the layer and the time step. A span may lack some of them.
 ARGUMENTS = ("job", "layer", "step")
 
 _BLOCK_BYTES = 2**20
+#: So many spans become bytes at once.
+_CHUNK = 2**14
 #: Each kind of track has numbers of its own. Counters are numbered from the third on, rows from the last on.
 _GROUP, _FACTS_TRACK, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**40 + 1, 2**41, 2**42
 #: Packet sequences: the first describes the tracks; the sequences of rows are numbered from the second on.
@@ -262,20 +266,25 @@ class _Blocks:
     file: IO[bytes]
     content: io.BytesIO = field(default_factory=io.BytesIO)
 
-    def write(self, packets: Iterator[Any]) -> None:
-        """Write packets. The caller may change a packet as soon as the next one is asked for."""
-        write, tell = self.module.StreamingTraceProtoBuilder(self.content).write_packet, self.content.tell
+    def write(self, packets: Iterable[Any]) -> None:
+        """Write packets."""
         for packet in packets:
-            write(packet)
-            if tell() >= _BLOCK_BYTES:
-                self.flush()
+            content = self.module.Trace(packet=[packet]).SerializeToString()
+            self.add(content, np.array([len(content)]))
+
+    def add(self, content: bytes, ends: Numbers) -> None:
+        """Write packets that are bytes already; ends: the place behind each packet. A block ends with a packet."""
+        done = 0
+        while (last := np.searchsorted(ends, done + _BLOCK_BYTES - self.content.tell())) < len(ends):
+            self.content.write(content[done : ends[last]])
+            done = int(ends[last])
+            self.flush()
+        self.content.write(content[done:])
 
     def flush(self) -> None:
         """Write what is left as one block."""
-        builder = self.module.StreamingTraceProtoBuilder(self.file)
-        packet = builder.create_packet()
-        packet.compressed_packets = zlib.compress(self.content.getvalue())
-        builder.write_packet(packet)
+        packet = self.module.TracePacket(compressed_packets=zlib.compress(self.content.getvalue()))
+        self.file.write(self.module.Trace(packet=[packet]).SerializeToString())
         self.content.seek(0)
         self.content.truncate()
 
@@ -287,15 +296,8 @@ def write_pftrace(timeline: Timeline, path: str) -> None:
         blocks = _Blocks(module, file)
         blocks.write(_description(timeline, module.TracePacket))
         blocks.write(_counters_protobuf(timeline, module.TracePacket))
-        for number, (first, last) in enumerate(_ranges(timeline)):
-            blocks.write(_slices_protobuf(timeline, number, slice(first, last), module.TracePacket))
+        _write_slices(timeline, blocks)
         blocks.flush()
-
-
-def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
-    """First and last place of the spans of each row. A timeline is sorted by rows."""
-    cuts = np.searchsorted(timeline.row, np.arange(len(timeline.rows) + 1)).tolist()
-    return list(pairwise(cuts))
 
 
 def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
@@ -319,8 +321,7 @@ def _child(packet_type: Any, number: int, name: str, rank: int) -> Any:
 
 
 def _facts(timeline: Timeline, packet_type: Any) -> Any:
-    packet = _packet(packet_type, _DESCRIPTION)
-    packet.timestamp = timeline.shown[0]
+    packet = _packet(packet_type, _DESCRIPTION, timestamp=timeline.shown[0])
     event = packet.track_event
     event.type, event.name = event.TYPE_INSTANT, "facts"
     event.track_uuid = _FACTS_TRACK
@@ -329,8 +330,8 @@ def _facts(timeline: Timeline, packet_type: Any) -> Any:
     return packet
 
 
-def _packet(packet_type: Any, sequence: int) -> Any:
-    return packet_type(trusted_packet_sequence_id=sequence)
+def _packet(packet_type: Any, sequence: int, **fields: Any) -> Any:
+    return packet_type(trusted_packet_sequence_id=sequence, **fields)
 
 
 def _text(text: str) -> str:
@@ -346,47 +347,31 @@ def _counters_protobuf(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
         packet.track_descriptor.counter.unit_name = "%"
         yield packet
         for cycle, value in zip(counters.edges, values, strict=True):
-            packet = _packet(packet_type, _DESCRIPTION)
-            packet.timestamp = cycle
+            packet = _packet(packet_type, _DESCRIPTION, timestamp=cycle)
             event = packet.track_event
             event.type, event.track_uuid = event.TYPE_COUNTER, _COUNTER_TRACKS + number
             event.double_counter_value = value
             yield packet
 
 
-def _slices_protobuf(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> Iterator[Any]:
-    """Yield begin and end of every span of one row, on a sequence of its own."""
-    busy, none = STATES.index("busy"), len(timeline.jobs)
+def _write_slices(timeline: Timeline, blocks: _Blocks) -> None:
+    """Write begin and end of every span, each row on a sequence of its own."""
+    job, state, busy, none = timeline.job, timeline.state, STATES.index("busy"), len(timeline.jobs)
     names = [*(_text(name) for name in slice_names(timeline.jobs, timeline.groups)), "work", *wait_names()]
     groups = [*timeline.coloured[1].tolist(), none]
     colours = [*(work_word(index) for index in groups), *(state_word(each) for each in STATES)]
     # wide: a state has 8 bits, too few for the number of a name behind the jobs'
-    state, job = timeline.state[spans].astype(np.int64), timeline.job[spans].astype(np.int64)
-    name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)
-    yield _interned(number, names, colours, np.unique(name).tolist(), packet_type)
-    kinds = [_begin(number, mask, packet_type) for mask in range(2 ** len(ARGUMENTS))]
-    finish = _packet(packet_type, _FIRST_ROW + number)
-    finish.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
-    finish.track_event.type = finish.track_event.TYPE_SLICE_END
-    columns = (
-        timeline.start[spans],
-        timeline.end[spans],
-        name,
-        state,
-        job,
-        timeline.layer[spans],
-        timeline.step[spans],
-    )
-    for first, last, title, category, *values in zip(*(column.tolist() for column in columns), strict=True):
-        begin, arguments = kinds[(values[0] >= 0) | (values[1] >= 0) << 1 | (values[2] >= 0) << 2]
-        begin.timestamp = first
-        begin.track_event.name_iid = begin.track_event.correlation_id_str_iid = title + 1
-        begin.track_event.category_iids[0] = category + 1
-        for index, argument in arguments:
-            argument.int_value = values[index]
-        yield begin
-        finish.timestamp = last
-        yield finish
+    name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state.astype(np.int64))
+    encoded = lru_cache(1)(lambda part: _slices_protobuf(timeline, slice(part * _CHUNK, (part + 1) * _CHUNK), name))
+    # a timeline is sorted by rows
+    cuts = np.searchsorted(timeline.row, np.arange(len(timeline.rows) + 1)).tolist()
+    for number, (first, last) in enumerate(pairwise(cuts)):
+        used = np.unique(name[first:last]).tolist()
+        blocks.write([_interned(number, names, colours, used, blocks.module.TracePacket)])
+        for part in range(first // _CHUNK, -(-last // _CHUNK)):
+            content, ends = encoded(part)
+            low, high = (2 * min(max(place - part * _CHUNK, 0), _CHUNK) for place in (first, last))
+            blocks.add(content[ends[low] : ends[high]], ends[low + 1 : high + 1] - ends[low])
 
 
 def _interned(number: int, names: list[str], colours: list[str], used: list[int], packet_type: Any) -> Any:
@@ -405,12 +390,53 @@ def _interned(number: int, names: list[str], colours: list[str], used: list[int]
     return packet
 
 
-def _begin(number: int, mask: int, packet_type: Any) -> tuple[Any, list[tuple[int, Any]]]:
-    """A packet that begins a slice with the arguments of the mask, and these arguments, to be filled in."""
-    packet = _packet(packet_type, _FIRST_ROW + number)
-    packet.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
-    event = packet.track_event
-    event.type = event.TYPE_SLICE_BEGIN
-    event.category_iids.append(0)
-    chosen = [index for index in range(len(ARGUMENTS)) if mask >> index & 1]
-    return packet, [(index, event.debug_annotations.add(name_iid=index + 1)) for index in chosen]
+#: Bytes of a field of many messages at once: shape (messages, most bytes), and how many of them each message has. One
+#: row stands for all messages.
+_Field = tuple[NDArray[np.uint8], Numbers]
+
+
+def _fixed(text: str) -> _Field:
+    """Bytes that all messages have, in hexadecimal digits."""
+    content = bytes.fromhex(text)
+    return np.frombuffer(content, dtype=np.uint8)[None], np.array([len(content)])
+
+
+def _varint(values: NDArray[Any]) -> _Field:
+    """Numbers from 0 on: seven bits a byte, the lowest first; the highest bit of a byte says that another follows."""
+    size = max(1, -(-int(values.max(initial=0)).bit_length() // 7))
+    parts = values[:, None].astype(np.int64) >> 7 * np.arange(size)
+    lengths = np.maximum(1, np.count_nonzero(parts, axis=1))
+    more = np.arange(1, size + 1) < lengths[:, None]
+    return (parts & 127 | more * 128).astype(np.uint8), lengths
+
+
+def _message(tag: str, *fields: _Field) -> list[_Field]:
+    """A message within another: its tag, its length, its fields."""
+    lengths: Numbers = np.sum(np.broadcast_arrays(*(length for _, length in fields)), axis=0)
+    return [_fixed(tag), _varint(lengths), *fields]
+
+
+def _slices_protobuf(timeline: Timeline, spans: slice, name: Numbers) -> tuple[bytes, Numbers]:
+    """Begin and end of some spans as packets, and where each of them begins or, at last, all end.
+
+    A packet has the fields timestamp (8), trusted_packet_sequence_id (10), track_event (11) and sequence_flags (13). An
+    event has category_iids (3), debug_annotations (4), type (9), name_iid (10) and correlation_id_str_iid (54).
+    """
+    sequence, flags = _varint(_FIRST_ROW + timeline.row[spans]), _fixed("6802")
+    arguments = []
+    for index, argument in enumerate(ARGUMENTS):
+        values = getattr(timeline, argument)[spans]
+        annotation = _message("22", _fixed(f"08{index + 1:02x}20"), _varint(np.maximum(values, 0)))
+        arguments += [(content, lengths * (values >= 0)) for content, lengths in annotation]
+    category, title = _varint(timeline.state[spans] + 1), _varint(name[spans] + 1)
+    event = _message("5a", _fixed("18"), category, *arguments, _fixed("480150"), title, _fixed("b003"), title)
+    begin = _message("0a", _fixed("40"), _varint(timeline.start[spans]), _fixed("50"), sequence, *event, flags)
+    end = _message("0a", _fixed("40"), _varint(timeline.end[spans]), _fixed("50"), sequence, _fixed("5a024802"), flags)
+    fields = begin + end
+    content = np.empty((len(name[spans]), sum(each.shape[1] for each, _ in fields)), dtype=np.uint8)
+    kept, at = np.empty(content.shape, dtype=bool), 0
+    for each, lengths in fields:
+        place = slice(at, at := at + each.shape[1])
+        content[:, place], kept[:, place] = each, np.arange(each.shape[1]) < lengths[:, None]
+    sizes = np.stack(np.broadcast_arrays(*(sum(lengths for _, lengths in each) for each in (begin, end))), axis=1)
+    return content[kept].tobytes(), np.append(0, np.cumsum(sizes))
