@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -141,35 +142,27 @@ def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: li
         )
 
 
-def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[Style, NDArray[np.float64]]:
-    """Give by look, work first, the fraction of each window that the row's spans of that look cover."""
-    fractions: dict[Style, NDArray[np.float64]] = {}
+def stacked_fractions(view: View, edges: NDArray[np.int64]) -> list[dict[Style, NDArray[np.float64]]]:
+    """Give for each row by look, work first, the fraction of each window that the row's spans of that look cover."""
+    stacks: list[dict[Style, NDArray[np.float64]]] = [{} for _ in view.rows]
     lengths = np.diff(edges)
-    for number, state, job, indices in view.kinds():
-        if number == row:
-            style = _style(view, state, job)
-            part = covered_cycles(view.start[indices], view.end[indices], edges) / lengths
-            fractions[style] = fractions[style] + part if style in fractions else part
-    return fractions
+    for row, state, job, indices in view.kinds():
+        style = _style(view, state, job)
+        part = covered_cycles(view.start[indices], view.end[indices], edges) / lengths
+        stacks[row][style] = stacks[row].get(style, 0.0) + part
+    return stacks
 
 
 def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
     """Draw each row as a stack of fractions of time: work at the bottom, waits above."""
     edges = window_edges(view.start_cycle, view.end_cycle, _BINS)
-    for row in range(len(view.rows)):
+    for row, fractions in enumerate(stacked_fractions(view, edges)):
         bottom, base = np.zeros(len(edges) - 1), centres[row] + heights[row] / 2
-        for style, part in stacked_fractions(view, row, edges).items():
+        for style, part in fractions.items():
             low, high = base - heights[row] * bottom, base - heights[row] * (bottom + part)
-            axes.fill_between(
-                edges,
-                np.append(low, low[-1]),
-                np.append(high, high[-1]),
-                step="post",
-                facecolor=style.fill,
-                edgecolor=style.ink,
-                hatch=style.hatch or None,
-                linewidth=0,
-            )
+            colours: Any = {"facecolor": style.fill, "edgecolor": style.ink}
+            sides = np.append(low, low[-1]), np.append(high, high[-1])
+            axes.fill_between(edges, *sides, step="post", hatch=style.hatch or None, linewidth=0, **colours)
             bottom = bottom + part
 
 

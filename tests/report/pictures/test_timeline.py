@@ -137,8 +137,7 @@ def test_fractions_add_up_to_the_spans():
     timeline = busy_machine(2, 2, 3, 200)
     view = view_of(timeline, 100, 2500, None)
     edges = window_edges(100, 2500, 77)
-    for row in range(len(view.rows)):
-        stack = stacked_fractions(view, row, edges)
+    for row, stack in enumerate(stacked_fractions(view, edges)):
         total = sum((part * np.diff(edges)).sum() for part in stack.values())
         mine = view.row == row
         assert total == pytest.approx((view.end - view.start)[mine].sum())
