@@ -105,7 +105,7 @@ def test_the_file_has_no_date_but_a_comment(tmp_path):
 
 
 def test_a_file_that_the_library_left_short_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(fst, "_emit", lambda *_: None)
+    monkeypatch.setattr(fst, "_emit_fst", lambda *_: None)
     with pytest.raises(LstmsimError, match="nothing was written"):
         save_trace(small(), tmp_path / "a.fst")
     assert list(tmp_path.iterdir()) == []

@@ -9,9 +9,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from vcd.gtkw import GTKWSave
 from vcd.writer import VCDWriter
 
@@ -74,6 +75,9 @@ def save_file(timeline: Timeline, dump: str) -> str:
 
 #: The state and the job of a row where it has no span.
 NONE = "-"
+#: So many events become text at once.
+_CHUNK = 2**15
+Numbers = NDArray[np.int64]
 _BUSY = STATES.index("busy")
 
 
@@ -95,42 +99,69 @@ def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
         if save is not None:
             save.write(save_file(timeline, os.path.basename(path)))
         with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment(timeline)) as writer:
-            _emit(timeline, writer)
+            _emit(timeline, writer, file)
 
 
-def _emit(timeline: Timeline, writer: VCDWriter) -> None:
-    variables = [
-        (
-            writer.register_var(scope(row), "state", "string", init=NONE),
-            writer.register_var(scope(row), "job", "string", init=NONE),
-            writer.register_var(scope(row), "busy", "wire", size=1, init=0),
-        )
-        for row in timeline.rows
-    ]
-    for cycle, number, state, job, busy in changes(timeline):
-        writer.change(variables[number][0], cycle, state)
-        writer.change(variables[number][1], cycle, job)
-        writer.change(variables[number][2], cycle, busy)
-    writer.close(timeline.shown[1])
+def _emit(timeline: Timeline, writer: VCDWriter, file: IO[str]) -> None:
+    variables = []
+    for row in timeline.rows:
+        variables += [writer.register_var(scope(row), name, "string", init=NONE) for name in ("state", "job")]
+        variables.append(writer.register_var(scope(row), "busy", "wire", size=1, init=0))
+    values = words(timeline)
+    before = np.array([*(f"s{word} " for word in values[:-2]), *values[-2:]], dtype=object)
+    behind = np.array([f"{each.ident}\n" for each in variables], dtype=object)
+    now, last = 0 if variables else -1, timeline.shown[1]
+    for when, event, variable, word in changes(timeline, values):
+        cycle = when[event]
+        # the head of the file holds the values at cycle 0
+        first = int(np.searchsorted(cycle, 1))
+        for each, value in zip(variable[:first].tolist(), word[:first].tolist(), strict=True):
+            writer.change(variables[each], 0, values[value])
+        if first < len(cycle):
+            writer.flush()
+            text = np.full((len(cycle) - first, 3), "", dtype=object)
+            new = np.flatnonzero(np.diff(cycle[first:], prepend=now))
+            text[new, 0] = [f"#{each}\n" for each in cycle[first + new].tolist()]
+            text[:, 1], text[:, 2] = before[word[first:]], behind[variable[first:]]
+            file.write("".join(text.ravel().tolist()))
+            now = int(cycle[-1])
+    writer.flush()
+    file.write(f"#{last}\n" if last > now else "")
 
 
-def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
-    """Yield (cycle, row, state, job, busy) for each change, in the order of time."""
-    jobs = [*(_plain(name) for name in timeline.jobs), NONE]
+def words(timeline: Timeline) -> list[str]:
+    """All values that variables have: states, names of jobs, and as the last two 0 and 1 of `busy`."""
+    return [*dict.fromkeys([*STATES, NONE, *map(_plain, timeline.jobs)]), "0", "1"]
+
+
+def changes(timeline: Timeline, values: Sequence[str]) -> Iterator[tuple[Numbers, ...]]:
+    """Yield the changes in the order of time, many at once: the cycles of events (of which some change nothing), and of
+    each change its event, its variable and the place of the new value in `values`.
+
+    Variables are numbered by rows; each row has state, job and busy.
+    """
     row, start, end = timeline.row, timeline.start, timeline.end
-    touches = np.zeros(len(timeline), dtype=bool)
-    touches[:-1] = (row[1:] == row[:-1]) & (start[1:] == end[:-1])
-    gaps = np.flatnonzero(~touches)
-    when = np.concatenate([start, end[gaps]])
-    what = np.concatenate([np.arange(len(timeline)), np.full(len(gaps), -1)])
-    where = np.concatenate([row, row[gaps]])
-    order = np.lexsort((where, when))
-    states, owners = timeline.state.tolist(), timeline.job.tolist()
-    for cycle, number, span in zip(when[order].tolist(), where[order].tolist(), what[order].tolist(), strict=True):
-        if span >= 0:
-            yield cycle, number, STATES[states[span]], jobs[owners[span]], int(states[span] == _BUSY)
-        else:
-            yield cycle, number, NONE, NONE, 0
+    none, off = values.index(NONE), len(values) - 2
+    place = {word: number for number, word in enumerate(values[:off])}
+    jobs = np.array([*(place[_plain(name)] for name in timeline.jobs), none])
+    gap = np.ones(len(timeline), dtype=bool)
+    gap[:-1] = (row[1:] != row[:-1]) | (start[1:] != end[:-1])
+    # each span is an event, and so is the end of one with a gap behind it
+    span = np.repeat(np.arange(len(timeline)), 1 + gap)
+    over = np.diff(span, prepend=-1) == 0
+    when, where = np.where(over, end[span], start[span]), row[span]
+    state = np.where(over, none, timeline.state[span])
+    new = np.stack([state, np.where(over, none, jobs[timeline.job[span]]), off + (state == _BUSY)], axis=1)
+    changed = np.ones(new.shape, dtype=bool)
+    changed[1:] = new[1:] != new[:-1]
+    first = np.diff(where, prepend=-1) != 0
+    changed[first] = new[first] != (none, none, off)
+    order = np.argsort(when, kind="stable")
+    for part in range(0, len(order), _CHUNK):
+        some = order[part : part + _CHUNK]
+        event, variable = np.nonzero(changed[some])
+        at = some[event]
+        yield when[some], event, 3 * where[at] + variable, new[at, variable]
 
 
 def _library(path: str) -> Any:
@@ -175,7 +206,7 @@ def _write(library: Any, timeline: Timeline, made: str) -> None:
         library.lib.fstWriterClose(writer)
 
 
-def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[tuple[int, int, int]]:
+def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[int]:
     """Handles of the variables state, job and busy of each row, in scopes within scopes."""
     handles = {}
     lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, b"lstmsim", b"")
@@ -189,7 +220,7 @@ def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[tuple[int, int
         for _ in above:
             lib.fstWriterSetUpscope(writer)
     lib.fstWriterSetUpscope(writer)
-    return [handles[row] for row in timeline.rows]
+    return [handle for row in timeline.rows for handle in handles[row]]
 
 
 def _row(lib: Any, writer: Any, row: Row) -> tuple[int, int, int]:
@@ -202,28 +233,29 @@ def _row(lib: Any, writer: Any, row: Row) -> tuple[int, int, int]:
     return state, job, busy
 
 
-def _emit_fst(lib: Any, writer: Any, timeline: Timeline, variables: list[tuple[int, int, int]]) -> None:
+def _emit_fst(lib: Any, writer: Any, timeline: Timeline, variables: list[int]) -> None:
     """Write all values at cycle 0, then each value that differs from the one before. All words are ASCII."""
     text, bit = lib.fstWriterEmitVariableLengthValueChange, lib.fstWriterEmitValueChange
-    before = [(NONE, NONE, 0)] * len(variables)
     lib.fstWriterEmitTimeChange(writer, 0)
-    for handles in variables:
-        for handle in handles[:2]:
+    for number, handle in enumerate(variables):
+        if number % 3 < 2:
             text(writer, handle, NONE.encode(), len(NONE))
-        bit(writer, handles[2], b"0")
-    now = 0
-    for cycle, row, state, job, busy in changes(timeline):
-        if cycle > now:
-            lib.fstWriterEmitTimeChange(writer, cycle)
-            now = cycle
-        old, handles = before[row], variables[row]
-        before[row] = (state, job, busy)
-        if state != old[0]:
-            text(writer, handles[0], state.encode(), len(state))
-        if job != old[1]:
-            text(writer, handles[1], job.encode(), len(job))
-        if busy != old[2]:
-            bit(writer, handles[2], b"1" if busy else b"0")
+        else:
+            bit(writer, handle, b"0")
+    now, values = 0, words(timeline)
+    coded = [word.encode() for word in values]
+    for when, event, variable, word in changes(timeline, values):
+        # the file also has the cycles in which no value changes
+        cycles = iter(np.unique(when[when > now]).tolist())
+        for cycle, each, place in zip(when[event].tolist(), variable.tolist(), word.tolist(), strict=True):
+            while cycle > now:
+                lib.fstWriterEmitTimeChange(writer, now := next(cycles))
+            if each % 3 < 2:
+                text(writer, variables[each], coded[place], len(coded[place]))
+            else:
+                bit(writer, variables[each], coded[place])
+        for now in cycles:
+            lib.fstWriterEmitTimeChange(writer, now)
     last = timeline.shown[1]
     if last > now:
         lib.fstWriterEmitTimeChange(writer, last)

@@ -12,11 +12,7 @@ from lstmsim.report import figures_text
 
 
 class Markup(str):
-    """Text that is HTML already; any other text is escaped when it is put into an element.
-
-    >>> element("b", Markup("a &amp; b")), element("b", "a & b")
-    ('<b>a &amp; b</b>', '<b>a &amp; b</b>')
-    """
+    """Text that is HTML already; any other text is escaped when it is put into an element."""
 
     __slots__ = ()
 
@@ -34,9 +30,6 @@ def escaped(text: str) -> Markup:
     """Write text as HTML.
 
     Characters that a page may not hold or would not show (controls, halves of letters) become U+FFFD.
-
-    >>> escaped('<a "b">') == "&lt;a &quot;b&quot;&gt;", escaped(chr(0xD800)) == chr(0xFFFD)
-    (True, True)
     """
     if isinstance(text, Markup):
         return text
@@ -57,20 +50,12 @@ def percent(part: float, whole: float) -> str:
 
 
 def short(text: str, length: int = 40) -> str:
-    """Cut text to at most `length` characters.
-
-    >>> short("a name that is far too long", 10)
-    'a name th…'
-    """
+    """Cut text to at most `length` characters."""
     return figures_text.cut(text, length)
 
 
 def attributes(values: dict[str, str | float | None]) -> str:
-    """Write attributes with a space before each; `None` leaves one out, and a `_` at the end of a name is dropped.
-
-    >>> attributes({"class_": "a", "x": 1.50, "id": None})
-    ' class="a" x="1.5"'
-    """
+    """Write attributes with a space before each; `None` leaves one out, and a `_` at the end of a name is dropped."""
     pairs = ((name.rstrip("_").replace("_", "-"), value) for name, value in values.items() if value is not None)
     return "".join(
         f' {name}="{escaped(value) if isinstance(value, str) else number_text(value)}"' for name, value in pairs
@@ -78,20 +63,12 @@ def attributes(values: dict[str, str | float | None]) -> str:
 
 
 def number_text(value: float) -> str:
-    """Write a coordinate: hundredths at most, no zeros at the end.
-
-    >>> number_text(1.50), number_text(200), number_text(1 / 3)
-    ('1.5', '200', '0.33')
-    """
+    """Write a coordinate: hundredths at most, no zeros at the end."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def element(name: str, *content: str, **values: str | float | None) -> Markup:
-    """Make one element with its end tag.
-
-    >>> element("p", "1 < 2", class_="note")
-    '<p class="note">1 &lt; 2</p>'
-    """
+    """Make one element with its end tag."""
     return Markup(f"<{name}{attributes(values)}>{''.join(map(escaped, content))}</{name}>")
 
 
@@ -134,11 +111,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int
 
 
 def link_to(path: str) -> str:
-    """Make a link of a file's path that no browser takes for another host or a script.
-
-    >>> link_to("a b/<c>.json"), link_to("//host/c"), link_to("javascript:alert(1)")
-    ('./a%20b/%3Cc%3E.json', '/host/c', './javascript%3Aalert%281%29')
-    """
+    """Make a link of a file's path that no browser takes for another host or a script."""
     try:
         name = quote(path, safe="/", errors="surrogateescape")
     except UnicodeEncodeError:
@@ -161,11 +134,7 @@ class Scale:
 
 
 def picture(width: float, height: float, label: str, *content: str) -> Markup:
-    """Make a picture that grows and shrinks with the page; `label` says in a sentence what it shows.
-
-    >>> picture(10, 5, "nothing")
-    '<svg viewBox="0 0 10 5" role="img" aria-label="nothing"></svg>'
-    """
+    """Make a picture that grows and shrinks with the page; `label` says in a sentence what it shows."""
     return element("svg", *content, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=label)
 
 
@@ -174,11 +143,7 @@ def _titled(title: str) -> list[Markup]:
 
 
 def rectangle(x: float, y: float, width: float, height: float, look: str, title: str = "") -> Markup:
-    """Draw a rectangle of a class; `title` is shown under the pointer.
-
-    >>> rectangle(0, 0, 1, 2, "a", "b")
-    '<rect x="0" y="0" width="1" height="2" class="a"><title>b</title></rect>'
-    """
+    """Draw a rectangle of a class; `title` is shown under the pointer."""
     return element("rect", *_titled(title), x=x, y=y, width=width, height=height, class_=look)
 
 
@@ -203,21 +168,13 @@ def words(x: float, y: float, text: str, look: str = "", anchor: str = "start") 
 
 
 def swatch(look: str) -> Markup:
-    """Make a sample of a look for a legend; the legend's text follows it.
-
-    >>> 'aria-hidden="true"' in swatch("j0")
-    True
-    """
+    """Make a sample of a look for a legend; the legend's text follows it."""
     sample = element("rect", x=0.5, y=0.5, width=17, height=11, class_=f"{look} edge")
     return element("svg", sample, width=18, height=12, viewBox="0 0 18 12", aria_hidden="true", class_="swatch")
 
 
 def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> list[float]:
-    """Give multiples of 1, 2 or 5 times a power of ten for an axis, about `most`; whole: only whole numbers.
-
-    >>> round_ticks(0, 1423), round_ticks(0, 3, whole=True)
-    ([0, 200, 400, 600, 800, 1000, 1200, 1400], [0, 1, 2, 3])
-    """
+    """Give multiples of 1, 2 or 5 times a power of ten for an axis, about `most`; whole: only whole numbers."""
     if not high > low:
         return [low]
     raw = (high - low) / most

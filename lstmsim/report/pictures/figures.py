@@ -24,11 +24,7 @@ from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES, Style
 
 
 def job_style(number: int) -> Style:
-    """Give the style of a job by its place in the scenario; the first eight differ in colour, later ones also in hatch.
-
-    >>> job_style(0).fill, job_style(8) == Style("#0072B2", "oo", "#FFFFFF")
-    ('#0072B2', True)
-    """
+    """Give the style of a job by its place in the scenario: first eight colours, then hatches too."""
     base = JOB_STYLES[number % len(JOB_STYLES)]
     group = number // len(JOB_STYLES) % len(GROUP_HATCHES)
     return base if group == 0 else Style(base.fill, GROUP_HATCHES[group], base.ink)
@@ -41,11 +37,7 @@ def grey(fill: str) -> float:
 
 
 def short(text: str, length: int = 26) -> str:
-    """Cut text to one line of at most `length` characters.
-
-    >>> short("a name that is far too long", 10)
-    'a name th…'
-    """
+    """Cut text to one line of at most `length` characters."""
     line = "".join(char if char.isprintable() else " " for char in text)
     return cut(line, length)
 
