@@ -237,14 +237,6 @@ class Shape:
         whole = groups // size - 1
         return (*[size] * whole, groups - whole * size)
 
-    def finished_after(self, groups: int, words: int) -> tuple[int, ...]:
-        """Cycles from the start of a product until the last word of each row group enters."""
-        after, start = [], 0
-        for chunk in self.chunks(groups):
-            after += [start + (words - 1) * chunk + group for group in range(chunk)]
-            start += words * chunk
-        return tuple(after)
-
     def loader_words(self, size: int) -> tuple[int, ...]:
         """Row groups that each loader operation writes to the matrix-vector unit.
 

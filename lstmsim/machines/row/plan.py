@@ -15,8 +15,9 @@ an assumption.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lstmsim.model.model import Layer, Model
 
@@ -168,8 +169,9 @@ class Block:
     matched: frozenset[str] = frozenset()
 
 
-def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
-    """The blocks of a job."""
+@lru_cache(maxsize=64)
+def plan(model: Model, steps: int, batch: int, at_once: int) -> Sequence[Block]:
+    """The blocks of a job; points of a sweep that differ in numbers of the core share them."""
     rounds = [min(at_once, batch - done) for done in range(0, batch, at_once)]
     if not any(layer.cell.recurrent for layer in model.layers):
         blocks = _dense_blocks(model, steps, rounds)
@@ -209,30 +211,20 @@ def _dense_items(model: Model, number: int, rounds: list[int]) -> tuple[Item, ..
 
 @dataclass(frozen=True)
 class _Pass:
-    """One direction of a layer in one round: the items of a step before and after the next x is loaded."""
+    """One direction of a layer in one round."""
 
-    constants: tuple[Item, ...]
-    x_part: tuple[Item, ...]
-    h_part: tuple[Item, ...]
-    load: Item | None
+    beginning: tuple[Item, ...]  # constants, and the first x
+    x_part: tuple[Item, ...]  # items of a step before the next x is loaded
+    following: tuple[Item, ...]  # the load of the next x
+    h_part: tuple[Item, ...]  # items of a step after it
 
     def step(self, *, more: bool, output: bool) -> tuple[Item, ...]:
         """The items of one step; `more`: another step follows; `output`: its h leaves the machine."""
-        following = () if self.load is None or not more else (self._ahead(1),)
-        items = (*self.x_part, *following, *self.h_part)
+        items = (*self.x_part, *(self.following if more else ()), *self.h_part)
         last = items[-1].what
         if output and isinstance(last, Chain):
             items = (*items[:-1], replace(items[-1], what=replace(last, output=True)))
         return items
-
-    def _ahead(self, ahead: int) -> Item:
-        assert self.load is not None
-        assert isinstance(self.load.what, Load)
-        return replace(self.load, what=replace(self.load.what, ahead=ahead))
-
-    @property
-    def beginning(self) -> tuple[Item, ...]:
-        return (*self.constants, *(() if self.load is None else (self.load,)))
 
 
 def _prefix(number: int, layer: int, direction: int) -> str:
@@ -247,12 +239,12 @@ def _pass(model: Model, layer: int, direction: int, number: int, size: int) -> _
     x = tuple(_prefix(number, layer - 1, each) + "h" for each in below) or (own + "x",)
     item = Item(Load("x", shape.input), shape.cell.name, (layer, direction), own, x, size)
     # constants are loaded once, for all rounds
-    constants = program.constants if number == 0 else ()
+    constants = [Load(name, shape.hidden, matrix=False, frame=False) for name in program.constants if number == 0]
     return _Pass(
-        tuple(replace(item, what=Load(name, shape.hidden, matrix=False, frame=False), own="") for name in constants),
+        (*[replace(item, what=constant, own="") for constant in constants], *(() if layer else (item,))),
         tuple(replace(item, what=chain) for chain in program.x_part),
+        () if layer else (replace(item, what=Load("x", shape.input, ahead=1)),),
         tuple(replace(item, what=chain) for chain in program.h_part),
-        None if layer else item,
     )
 
 

@@ -6,9 +6,9 @@ Lowering makes one phase for each block of a job's plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lstmsim.base.keys import described, keys_of
 from lstmsim.machines.assembly import Parts, PerStep, assemble
@@ -19,7 +19,7 @@ from lstmsim.machines.row.timing import MVU, UNITS, BlockTimer, Wait, Written
 from lstmsim.machines.target import Fault, Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, claims_of
-from lstmsim.program.operations import Dependence, Name, Operation, rows_of
+from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Unit
 
 if TYPE_CHECKING:
@@ -30,28 +30,27 @@ if TYPE_CHECKING:
 _GENERAL = ("dispatch_cycles", "start_cycles")
 
 
+#: What an operation waits for: the columns of a row of `needs`, but for barriers.
+Need = tuple[int, int, int, int, int, bool]
+
 #: First letters of the units that pictures do not show.
 _HIDDEN = ("fetch", "decode", "serializer")
 
 
-@dataclass(frozen=True)
-class _Earlier:
+class _Earlier(NamedTuple):
     """The last writer of a name in a phase."""
 
-    phase: int  # phase, block: the phase and its block
-    block: Block
+    phase: int
     written: Written  # the operation that wrote the name
     gap: int = 0  # empty slots since then, if the name is a unit
 
-    def need(self, delay: int, *, last: bool) -> Dependence:
+    def need(self, delay: int, *, last: bool) -> Need:
         """The wait for the writer in the same iteration, or (`last`) in the last iteration of its phase."""
         own = self.written
-        delay += own.cycles - 1 + self.gap
-        return Dependence(own.operation, delay, own.cause, phase=self.phase, mirrored=last)
+        return own.operation, delay + own.cycles - 1 + self.gap, own.cause, 0, self.phase, last
 
 
-@dataclass(frozen=True)
-class _Writers:
+class _Writers(NamedTuple):
     """The writers of a name in earlier phases for which an operation can wait."""
 
     last: _Earlier  # the last writer
@@ -60,41 +59,34 @@ class _Writers:
 
     def passed(self, slots: int) -> _Writers:
         """The same writers after `slots` more empty slots."""
-        first = {kind: replace(each, gap=each.gap + slots) for kind, each in self.first.items()}
-        return _Writers(replace(self.last, gap=self.last.gap + slots), first)
-
-    def and_then(self, each: _Earlier) -> _Writers:
-        return _Writers(each, {_kind(each.block): each} | dict(self.first))
+        first = {kind: each._replace(gap=each.gap + slots) for kind, each in self.first.items()}
+        return _Writers(self.last._replace(gap=self.last.gap + slots), first)
 
 
 Earlier = dict[str, _Writers]
 
 
-def _kind(block: Block) -> Block:
-    return replace(block, items=())
+def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> list[Need]:
+    """The dependences of an operation on a name that no operation before it in its block writes.
 
-
-def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> list[Dependence]:
-    """The dependences of an operation on a name that no operation before it in its block writes."""
+    block: its block, without the items.
+    """
     own, before = timer.written.get(wait.name), earlier.get(wait.name)
-    unit = UNITS.index(wait.name) if wait.name in UNITS else None
-    needs = []
-    if own is not None and block.repeat > 1:
-        gap = 0 if unit is None else timer.trailing[unit]
-        needs.append(Dependence(own.operation, own.cycles - 1 + wait.delay + gap, own.cause, lag=1))
-    same = before.first.get(_kind(block)) if before is not None and wait.name in block.matched else None
-    if same is not None:
-        needs.append(same.need(wait.delay, last=False))
-    elif before is not None:
+    unit, needs = UNITS.index(wait.name) if wait.name in UNITS else None, []
+
+    def later(gap: int) -> bool:
+        """Whether it is later than operations of a unit follow each other anyway."""
+        return unit is None or wait.delay + gap > 1
+
+    gap = 0 if unit is None else timer.trailing[unit]
+    if own is not None and block.repeat > 1 and later(gap):
+        needs.append((own.operation, own.cycles - 1 + wait.delay + gap, own.cause, 1, -1, False))
+    if before is not None and wait.name in block.matched and block in before.first:
+        needs.append(before.first[block].need(wait.delay, last=False))
+    elif before is not None and later(before.last.gap):
         # of the other direction all steps have been done when the last has
         needs.append(before.last.need(wait.delay, last=True))
-    # operations of a unit follow each other anyway
-    return [need for need in needs if unit is None or need.delay > _length(need, own, before)]
-
-
-def _length(need: Dependence, own: Written | None, before: _Writers | None) -> int:
-    one = own if need.phase is None or before is None else before.last.written
-    return 0 if one is None else one.cycles
+    return needs
 
 
 def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tuple[bool, bool]) -> Phase:
@@ -102,29 +94,19 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tup
     timer = BlockTimer(core, *kind)
     for item in block.items:
         timer.add(item)
-    needs: dict[int, list[Dependence]] = {}
+    alike = replace(block, items=())
     for wait in timer.waits:
-        needs.setdefault(wait.operation, []).extend(_needs(wait, block, timer, earlier))
-    operations = [
-        each._replace(needs=(*each.needs, *needs[i])) if i in needs else each for i, each in enumerate(timer.operations)
-    ]
+        for need in _needs(wait, alike, timer, earlier):
+            timer.need(wait.operation, need)
     for unit, name in enumerate(UNITS):
         if name not in timer.written and name in earlier:
             passed = timer.trailing[unit] * block.repeat
             earlier[name] = earlier[name].passed(passed) if passed else earlier[name]
     for name, written in timer.written.items():
         gap = timer.trailing[UNITS.index(name)] if name in UNITS else 0
-        one = _Earlier(number, block, written, gap)
-        earlier[name] = earlier[name].and_then(one) if name in earlier else _Writers(one, {_kind(block): one})
-    # As rows a body takes less than half the memory, and no engine looks at its operations.
-    body = Body.of_rows(rows_of(operations), [_name(each.label, each.place) for each in operations])
-    return Phase(body, block.repeat, block.mirrored, block.first_step)
-
-
-@lru_cache(maxsize=100_000)
-def _name(label: str, place: tuple[int, ...]) -> Name:
-    """The name of an operation, once for all that have it."""
-    return label, place
+        one, first = _Earlier(number, written, gap), earlier[name].first if name in earlier else {}
+        earlier[name] = _Writers(one, first if alike in first else {**first, alike: one})
+    return Phase(timer.body(), block.repeat, block.mirrored, block.first_step)
 
 
 @lru_cache(maxsize=64)
