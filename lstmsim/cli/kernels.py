@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import click
@@ -144,12 +145,17 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     from lstmsim.report import renderings
     from lstmsim.studies.fuse.asked import save_graph
     from lstmsim.studies.fuse.report import document
+    from lstmsim.studies.fuse.result import simulated_row
     from lstmsim.studies.fuse.run import run_fusion
 
     if asked["cycles"] is None and {"timeline", "trace"} & set(files.paths):
         asked["cycles"] = True
     with progress("simulating") as show:
         report = run_fusion(**asked, progress=show)
+    if "picture" in files.paths:
+        import_module("lstmsim.studies.fuse.picture").refuse_large(report.plan)
+    if "timeline" in files.paths:
+        simulated_row(report, "timeline")
     writers = {
         "picture": lambda path: lstmsim.plot_fusion(report, path),
         "save": lambda path: save_graph(report.graph, path),

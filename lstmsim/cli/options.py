@@ -239,7 +239,7 @@ class Outputs:
         check_outputs(every, inputs_of(given), [*self._kept])
 
     def write(self, result: Any, writers: Writers | None = None) -> None:
-        """Write the files that were asked for.
+        """Write the files that were asked for; what refuses a trace is known before the first.
 
         result: gives the JSON (`to_dict`) and the trace (`timeline`).
         writers: by name, what writes another file, or one of these in another way.
@@ -249,7 +249,10 @@ class Outputs:
             "trace": lambda path: import_module("lstmsim.analysis.files").save_trace(self.cut(result.timeline), path),
             **(writers or {}),
         }
-        for name, path in self.paths.items():
+        if "trace" in self.paths:
+            import_module("lstmsim.analysis.files").refuse_trace(self.cut(result.timeline), self.paths["trace"])
+        # JSON comes last: it is never refused, and others may be
+        for name, path in sorted(self.paths.items(), key=lambda each: each[0] == "json"):
             with nullcontext() if path == "-" else status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
                 known[name](path)
 

@@ -99,6 +99,8 @@ def simulate_command(
         result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"])
         if "outputs" in files.paths:
             _check_outputs(result)
+        if device is not None:
+            import_module("lstmsim.studies.fit.request").fit(result.scenario, [device])
         _ = result.report  # it takes the time of the simulation
     shown = _Parts(result)
     if asked["check_numerics"]:

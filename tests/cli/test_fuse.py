@@ -194,6 +194,14 @@ def test_a_large_graph_is_planned_and_no_more_until_it_is_asked_for(monkeypatch:
     assert by_name(asked)["stitch"]["executed"]["equal_to_numpy"]
 
 
+def test_a_picture_that_is_refused_leaves_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.studies.fuse.picture._MOST_NODES", 1)
+    result = call("fuse", "softmax", "--json", "j", "--save", "g.json", "--picture", "p.svg")
+    assert result.exit_code == 2
+    assert "at most 1 are drawn" in result.stderr
+    assert [each.name for each in Path().iterdir()] == ["cycle.yaml"]
+
+
 def test_pictures_traces_and_graphs_are_written() -> None:
     outputs = ("--picture", "g.svg", "--timeline", "t.png", "--trace", "t.csv", "--save", "g.json", "--json", "r.json")
     called = call("fuse", "cycle.yaml", *outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,23 @@ def test_the_explanation_stands_first_and_the_glossary_is_asked_for(scenario: st
     assert words.startswith(plain)
     assert "\nmakespan " in words[len(plain) :]
     assert "critical path" not in words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--trace", "t.fst"], "t.fst: writing FST needs the extra"),
+        (["--trace", "t.pftrace"], "t.pftrace: writing .pftrace needs the extra"),
+        (["--trace", "t.kanata"], "at most 1 can be looked at"),
+        (["--trace", "t.csv", "--trace-window", "9999999:"], "window: must start at a cycle of the timeline"),
+        (["--report", "r.html", "--trace-window", "9999999:"], "window: must start at a cycle of the timeline"),
+        (["--set", "chip=v100", "--trace", "t.csv", "--report", "r.html", "--device", "ecp5-85"], "has no parts"),
+    ],
+)
+def test_what_is_refused_after_the_simulation_is_refused_before_the_first_file(
+    scenario: str, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pylibfst", "perfetto.trace_builder"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr("lstmsim.analysis.files.kanata.MAX_OPERATIONS", 1)
+    assert words in refused(scenario, "--json", "j", "--program", "p.npz", *arguments)

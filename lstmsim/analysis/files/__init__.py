@@ -24,6 +24,9 @@ _FORMATS: dict[str, tuple[float, str, str, str | None]] = {
     ".kanata": (68.0, "kanata", "write_kanata", None),
 }
 
+#: What the formats refuse that not every place or trace can have: module, function of a timeline and a path.
+_REFUSALS = {".fst": ("waves", "fst_library"), ".pftrace": ("perfetto", "builder"), ".kanata": ("kanata", "pipeline")}
+
 #: Suffixes to offer instead of a file that is too large, the smallest file first.
 _SMALL = (".fst", ".pftrace", ".csv.gz")
 
@@ -54,9 +57,8 @@ def view_beside(path: str) -> str | None:
     return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) in _WAVES else None
 
 
-def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: int | None = LIMIT_BYTES) -> None:
-    """Write a timeline, whole or not at all, in the format that the suffix names."""
-    name = os.fspath(path)
+def refuse_trace(timeline: Timeline, name: str, limit_bytes: int | None = LIMIT_BYTES) -> None:
+    """Raise the `InputError` with which `save_trace` would refuse a timeline; nothing is written."""
     suffix = _suffix(name)
     size = estimated_bytes(timeline, suffix)
     if limit_bytes is not None and size > limit_bytes:
@@ -68,7 +70,16 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
         instead = f", or write {' or '.join(others)}" if others else ""
         takes = f"{len(timeline):,} spans would take about {_megabytes(size)}, the limit is {_megabytes(limit_bytes)}"
         raise InputError(Mistake(name, f"{takes}; cut out a window of cycles{instead}"))
-    _, module, writer, _ = _FORMATS[suffix]
+    if suffix in _REFUSALS:
+        module, refusing = _REFUSALS[suffix]
+        getattr(import_module(f"{__name__}.{module}"), refusing)(timeline, name)
+
+
+def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: int | None = LIMIT_BYTES) -> None:
+    """Write a timeline, whole or not at all, in the format that the suffix names."""
+    name = os.fspath(path)
+    refuse_trace(timeline, name, limit_bytes)
+    _, module, writer, _ = _FORMATS[_suffix(name)]
     write = getattr(import_module(f"{__name__}.{module}"), writer)
     view = view_beside(name)
     # a view that is there already is not replaced: users save their own under that name

@@ -39,25 +39,24 @@ class _Pipeline:
 
 def write_kanata(timeline: Timeline, path: str) -> None:
     """Write the operations of a timeline to the file `path`. Equal timelines give equal bytes."""
-    pipeline = _pipeline(timeline)
-    count = len(pipeline.key)
-    if count > MAX_OPERATIONS:
-        sentence = f"a Kanata log would have {count:,} rows, one a time step of a layer, and at most {MAX_OPERATIONS:,}"
-        raise InputError(Mistake(path, f"{sentence} can be looked at; cut out a window, or write .pftrace"))
+    rows = pipeline(timeline, path)
     with whole_file(path) as file:
         file.write("Kanata\t0004\nC=\t0\n")
-        file.writelines(_lines(timeline, pipeline))
+        file.writelines(_lines(timeline, rows))
 
 
-def _pipeline(timeline: Timeline) -> _Pipeline:
-    """The operations of a timeline: stages grouped by job, layer and step."""
+def pipeline(timeline: Timeline, path: str) -> _Pipeline:
+    """The operations of a timeline: stages grouped by job, layer and step; `InputError` if they are too many."""
     threads = np.array([row.kind == "thread" for row in timeline.rows], dtype=bool)[timeline.row]
     busy = timeline.state == _BUSY
     stalls = threads & ~busy & ~np.isin(timeline.state, _NO_STALL)
     stage = np.flatnonzero((timeline.job >= 0) & ((~threads & busy) | stalls))
     keys = np.stack([column[stage].astype(np.int64) for column in (timeline.job, timeline.layer, timeline.step)], 1)
     key, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    count, group = len(key), group.reshape(-1)
+    if count > MAX_OPERATIONS:
+        sentence = f"a Kanata log would have {count:,} rows, one a time step of a layer, and at most {MAX_OPERATIONS:,}"
+        raise InputError(Mistake(path, f"{sentence} can be looked at; cut out a window, or write .pftrace"))
     first = np.full(len(key), np.iinfo(np.int64).max)
     last = np.zeros(len(key), dtype=np.int64)
     np.minimum.at(first, group, timeline.start[stage])

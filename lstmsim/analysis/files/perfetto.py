@@ -248,7 +248,7 @@ _GROUP, _FACTS_TRACK, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**40 + 1, 2**41, 2*
 _DESCRIPTION, _FIRST_ROW = 1, 2
 
 
-def _builder(path: str) -> Any:
+def builder(_: object, path: str) -> Any:
     """The module with the streaming builder; `InputError` if it is not installed."""
     try:
         from perfetto.trace_builder import proto_builder
@@ -291,7 +291,7 @@ class _Blocks:
 
 def write_pftrace(timeline: Timeline, path: str) -> None:
     """Write a timeline to the file `path`. Equal timelines give equal bytes."""
-    module = _builder(path)
+    module = builder(timeline, path)
     with whole_file(path, "wb") as file:
         blocks = _Blocks(module, file)
         blocks.write(_description(timeline, module.TracePacket))

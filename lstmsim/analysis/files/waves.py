@@ -164,7 +164,8 @@ def changes(timeline: Timeline, values: Sequence[str]) -> Iterator[tuple[Numbers
         yield when[some], event, 3 * where[at] + variable, new[at, variable]
 
 
-def _library(path: str) -> Any:
+def fst_library(_: object, path: str) -> Any:
+    """GTKWave's library; `InputError` if it is not installed."""
     try:
         import pylibfst
     except ImportError:
@@ -177,7 +178,7 @@ def _library(path: str) -> Any:
 
 def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
     """Write the variables of `write_vcd`. Equal timelines give equal bytes."""
-    library = _library(path)
+    library = fst_library(timeline, path)
     # GTKWave's library opens files itself, by name: it writes into a folder of its own, and the whole file is moved.
     with tempfile.TemporaryDirectory(prefix="lstmsim-") as folder:
         made = os.path.join(folder, "trace.fst")

@@ -247,6 +247,13 @@ BARRIER = "#A00000"
 _LIBRARY = Style("#4D4D4D", ink="#FFFFFF")
 
 
+def refuse_large(plan: FusionPlan) -> None:
+    """Raise `InputError` for a graph of more nodes than one can look at."""
+    nodes = len(plan.graph.nodes)
+    if nodes > _MOST_NODES:
+        raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
+
+
 def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title: str = "") -> Picture:
     """Draw a graph with its plan.
 
@@ -256,11 +263,9 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
 
     `InputError` for a graph of more nodes than one can look at.
     """
+    refuse_large(plan)
     # a dollar in a name is a dollar, and no formula
     with drawn(path, layout=None) as figure, rc_context({"text.parse_math": False}):
-        nodes = len(plan.graph.nodes)
-        if nodes > _MOST_NODES:
-            raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
         page = _page(plan)
         legend = _legend(plan)
         columns = max(1, min(3, int(page.between.width // 3.4)))
