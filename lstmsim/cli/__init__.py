@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import NoReturn
 
 #: Objects that are made before Python looks for garbage that refers to itself; at some 100 bytes each these are 20 MB.
 _MOST_YOUNG = 200_000
+#: Words that ask for products of large matrices. All other commands have one thread of BLAS, because numpy's import
+#: would start one for each processor, in as much time as the rest of the import takes.
+_MULTIPLYING = {"accuracy", "fuse", "import", "sparse", "validate", "--check-numerics", "--outputs"}
 
 
 def main() -> NoReturn:
@@ -15,6 +19,9 @@ def main() -> NoReturn:
     # Starting makes tens of thousands of objects that stay. To look through them for garbage, again and again, takes a
     # tenth of a small simulation.
     gc.set_threshold(_MOST_YOUNG)
+    asked = _MULTIPLYING.intersection(word.partition("=")[0] for word in sys.argv[1:])
+    if not asked and not any(name.endswith("_NUM_THREADS") for name in os.environ):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
     from lstmsim.cli.group import lstmsim
 
     for stream in (sys.stdout, sys.stderr):
