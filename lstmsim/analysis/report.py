@@ -369,7 +369,7 @@ def _layers_of(program: Program, phases: Sequence[Phase], cores: Sequence[int], 
             if core >= len(peaks) or program.cores[core].accounted is None:
                 continue
             own = (member == rank) & (unit == program.cores[core].accounted) & (layers >= 0)
-            for layer in np.unique(layers[own]).tolist():
+            for layer in sorted(set(layers[own].tolist())):  # np.unique would import numpy.ma
                 these = own & (layers == layer)
                 issued = taken[these].sum()
                 sums[layer] = sums[layer] + np.array([issued, done[these].sum(), issued * peaks[core]])

@@ -10,10 +10,8 @@ cannot do that, a hidden file in the same folder is used.
 from __future__ import annotations
 
 import errno
-import gzip
 import io
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -234,6 +232,8 @@ def _wrapped(raw: IO[bytes], mode: Mode) -> Iterator[IO[Any]]:
         with _text(raw) as text:
             yield text
     else:
+        import gzip
+
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, _text(packed) as text:
             yield text
 
@@ -291,7 +291,7 @@ def _new_file(folder: str) -> tuple[int, str | None]:
 
 
 def _hidden_name(folder: str) -> str:
-    return os.path.join(folder, f".lstmsim-{secrets.token_hex(6)}.part")
+    return os.path.join(folder, f".lstmsim-{os.urandom(6).hex()}.part")
 
 
 def _keep_mode(descriptor: int, target: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -98,7 +97,7 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
 def _staged(real: str, files: Mapping[str, str]) -> Iterator[str]:
     """A hidden folder with the files, next to the folder or in it; it is gone after the block."""
     around = real if os.path.isdir(real) else os.path.dirname(real)
-    staged = os.path.join(around, f".lstmsim-{secrets.token_hex(6)}.part")
+    staged = os.path.join(around, f".lstmsim-{os.urandom(6).hex()}.part")
     os.mkdir(staged)
     try:
         for name, text in files.items():

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import lstmsim
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import (
-    Output,
-    Outputs,
-    check_outputs,
-    command,
-    json_output,
-    numbers_beside,
-    picture_output,
-    progress,
-    remark,
-    write_table,
-)
+from lstmsim.cli import options
 from lstmsim.studies.compare.request import CompareRequest
 from lstmsim.studies.search.request import SearchRequest
 
@@ -25,14 +14,14 @@ if TYPE_CHECKING:
     from lstmsim.studies.compare.result import Comparison
 
 
-@command(
+@options.command(
     "compare",
     CompareRequest,
-    json_output(),
-    Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
-    picture_output("plot", "Draw bars, with their numbers next to them as .csv", numbers_beside),
+    options.json_output(),
+    options.Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
+    options.picture_output("plot", "Draw bars, with their numbers next to them as .csv", options.numbers_beside),
 )
-def compare_command(files: Outputs, **asked: Any) -> None:
+def compare_command(files: options.Outputs, **asked: Any) -> None:
     """Simulate the jobs of the file SCENARIO on its own chip and on others: cycles, time, TOPS, utilization, and how
     many times as fast as the first chip each one is.
 
@@ -53,18 +42,18 @@ def compare_command(files: Outputs, **asked: Any) -> None:
     if changed and asked["base"] is not None:
         text = f"changes the scenario's own chip, which --base {asked['base']} leaves out"
         raise InputError([Mistake(f"--set {each}", text) for each in changed])
-    with progress("comparing") as show:
+    with options.progress("comparing") as show:
         from lstmsim.studies.compare.report import comparison_rows
         from lstmsim.studies.compare.run import compare
 
         comparison = compare(**asked, progress=show)
     writers = {
-        "csv": lambda path: write_table(path, comparison_rows(comparison)),
+        "csv": lambda path: options.write_table(path, comparison_rows(comparison)),
         "plot": lambda path: lstmsim.plot_comparison(comparison, path),
     }
     files.finish(comparison, writers)
     if asked["published"] and not any(machine.published for machine in comparison.machines):
-        remark("no published row has the cell, hidden, input, steps and batch of " + _what(comparison))
+        options.remark("no published row has the cell, hidden, input, steps and batch of " + _what(comparison))
 
 
 def _what(comparison: Comparison) -> str:
@@ -75,8 +64,8 @@ def _what(comparison: Comparison) -> str:
     )
 
 
-@command("search", SearchRequest, json_output())
-def search_command(files: Outputs, **asked: Any) -> None:
+@options.command("search", SearchRequest, options.json_output())
+def search_command(files: options.Outputs, **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 
     EP doubles from 1, VP = min(Hw, N // EP), and every pair is simulated; threads, latencies and all else stay as the
@@ -93,8 +82,8 @@ def search_command(files: Outputs, **asked: Any) -> None:
         from lstmsim.studies.sweep.run import table_stem
 
         store = f"{table_stem(asked['folder'], None)}.sqlite"
-        check_outputs({"--json": files.paths.get("json"), "--out's store": store}, kept=[store])
-    with progress("searching") as show:
+        options.check_outputs({"--json": files.paths.get("json"), "--out's store": store}, kept=[store])
+    with options.progress("searching") as show:
         from lstmsim.studies.search.run import search
 
         result = search(**asked, progress=show)

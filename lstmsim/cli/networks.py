@@ -11,18 +11,7 @@ import click
 import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
-from lstmsim.cli.options import (
-    Outputs,
-    check_outputs,
-    check_suffix,
-    command,
-    json_output,
-    numbers_beside,
-    picture_output,
-    progress,
-    remark,
-    status,
-)
+from lstmsim.cli import options
 from lstmsim.studies.accuracy.request import AccuracyRequest
 from lstmsim.studies.importing import ImportRequest
 
@@ -37,13 +26,15 @@ class _Shown:
     steps: Annotated[bool, Key("Show every step, too.")] = False
 
 
-@command(
+@options.command(
     "accuracy",
     *(AccuracyRequest, _Shown),
-    json_output("the report"),
-    picture_output("plot", "Draw the accuracy of each width, with the numbers next to it as .csv", numbers_beside),
+    options.json_output("the report"),
+    options.picture_output(
+        "plot", "Draw the accuracy of each width, with the numbers next to it as .csv", options.numbers_beside
+    ),
 )
-def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: Any) -> None:
+def accuracy_command(files: options.Outputs, bits: Sequence[int], steps: bool, **asked: Any) -> None:
     """Compare fixed point, as the `precision` of the file SCENARIO says, with float64, for each of its jobs.
 
     Formats are calibrated on the frames of `precision.calibration`. Without that they are calibrated on the very frames
@@ -57,7 +48,7 @@ def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: 
     lstmsim accuracy scenario.yaml --bits 4:12 --plot accuracy.png
     """
     widths = bits or (_PLOTTED_BITS if "plot" in files.paths else ())
-    with progress("comparing with float64") as show:
+    with options.progress("comparing with float64") as show:
         from lstmsim.report.renderings import text
         from lstmsim.studies.accuracy.report import accuracy_document
         from lstmsim.studies.accuracy.request import accuracy
@@ -67,9 +58,9 @@ def accuracy_command(files: Outputs, bits: Sequence[int], steps: bool, **asked: 
     files.finish(report, writers, lambda: text(accuracy_document(report, steps)))
 
 
-@command("import", ImportRequest)
+@options.command("import", ImportRequest)
 def import_command(
-    files: Outputs, file: str, out: str | None, name: str | None, licence: str | None, force: bool, **asked: Any
+    files: options.Outputs, file: str, out: str | None, name: str | None, licence: str | None, force: bool, **asked: Any
 ) -> None:
     """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
@@ -87,11 +78,11 @@ def import_command(
     from lstmsim.importers.files import SUFFIXES
     from lstmsim.studies.importing import check_name, import_model, renamed, targets_of
 
-    check_suffix("FILE", file, SUFFIXES)
+    options.check_suffix("FILE", file, SUFFIXES)
     target = out if out is not None else _default_target(file)
-    check_suffix("--out", target, [".yaml", ".yml"])
+    options.check_suffix("--out", target, [".yaml", ".yml"])
     check_name(name)
-    with status(f"reading {file}"):
+    with options.status(f"reading {file}"):
         models = import_model(file, **asked)
     targets = targets_of(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
@@ -104,7 +95,7 @@ def import_command(
         click.echo(f"  {line}")
     warning = operators.warning() if operators is not None else ""
     if warning:
-        remark(warning)
+        options.remark(warning)
     for imported, path in zip(renamed(models, name), targets, strict=True):
         save_model(imported, path, licence=licence, force=force)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if imported.network else ''}")
@@ -122,7 +113,7 @@ def _default_target(file: str) -> str:
 def _check_written(read: list[str], pairs: list[tuple[str, str | None]], force: bool) -> None:
     """Raise `InputError` unless every model file and its weights can be written and replace nothing of `read`."""
     for path, weights in pairs:
-        check_outputs({"--out": path, "weights": weights}, inputs=read)
+        options.check_outputs({"--out": path, "weights": weights}, inputs=read)
     wanted = [each for pair in pairs for each in pair if each is not None]
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
@@ -133,7 +124,7 @@ def _describe(imported: ImportedModel) -> None:
     layers = (_layer(layer, node) for layer, node in zip(imported.model.layers, imported.nodes, strict=True))
     click.echo(f"{imported.model.name}: " + "; ".join(layers))
     for note in imported.notes:
-        remark(f"note: {note}")
+        options.remark(f"note: {note}")
 
 
 def _layer(layer: Layer, node: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -360,6 +359,8 @@ def _problem(path: str) -> str | None:
 
 def write_json(path: str, content: Mapping[str, Any]) -> None:
     """Write plain data as JSON."""
+    import json
+
     write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
-from lstmsim.cli.options import (
-    Output,
-    Outputs,
-    chip_remarks,
-    command,
-    json_output,
-    picture_output,
-    progress,
-    remark,
-    write_table,
-)
+from lstmsim.cli import options
 from lstmsim.studies.serve.request import LoadLatencyRequest, SaturateRequest, ServeRequest
 from lstmsim.studies.shared.request import Jobs
 
@@ -33,17 +23,17 @@ class _Judged:
     ] = 99.0
 
 
-@command(
+@options.command(
     "serve",
     *(
         ServeRequest,
         _Judged,
-        json_output(),
-        Output("csv", "Write a row for each request, as it ends: .csv.", (".csv",)),
+        options.json_output(),
+        options.Output("csv", "Write a row for each request, as it ends: .csv.", (".csv",)),
     ),
     left_out=("percentiles", "window", "rows"),
 )
-def serve_command(files: Outputs, percentile: float, **asked: Any) -> None:
+def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
     The results are those of `simulate --serving`, to the cycle, without a list of all jobs: memory does not grow with
@@ -58,7 +48,7 @@ def serve_command(files: Outputs, percentile: float, **asked: Any) -> None:
     """
     if not 0 < percentile < 100:
         raise InputError(Mistake("--percentile", f"must be above 0 and below 100, got {percentile:g}"))
-    with progress("serving requests") as show, _rows_to(files.paths.get("csv")) as rows:
+    with options.progress("serving requests") as show, _rows_to(files.paths.get("csv")) as rows:
         from lstmsim.studies.serve.run import serve
         from lstmsim.traffic.latencies import PERCENTILES
 
@@ -67,10 +57,10 @@ def serve_command(files: Outputs, percentile: float, **asked: Any) -> None:
     files.write(served, {"csv": lambda path: None})
     files.show(served.to_text)
     for text in served.remarks:
-        remark(text)
+        options.remark(text)
     if served.ended == "full":
         came = served.serving.requests + served.serving.rejected
-        remark(f"stopped after {came:,} requests: more than {served.window:,} were in the machine at once")
+        options.remark(f"stopped after {came:,} requests: more than {served.window:,} were in the machine at once")
     files.name()
 
 
@@ -89,8 +79,8 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
         yield writer.writerows
 
 
-@command("saturate", SaturateRequest, json_output())
-def saturate_command(files: Outputs, **asked: Any) -> None:
+@options.command("saturate", SaturateRequest, options.json_output())
+def saturate_command(files: options.Outputs, **asked: Any) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
     Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
@@ -110,7 +100,7 @@ def saturate_command(files: Outputs, **asked: Any) -> None:
     from lstmsim.studies.serve.saturation import SearchInterrupted
 
     try:
-        with progress("simulating rates") as show:
+        with options.progress("simulating rates") as show:
             from lstmsim.studies.serve.saturate import saturate
 
             answer = saturate(**asked, progress=show)
@@ -120,7 +110,7 @@ def saturate_command(files: Outputs, **asked: Any) -> None:
             files.finish(stopped.found)
         raise
     files.finish(answer)
-    chip_remarks(asked["scenario"], asked["overrides"])
+    options.chip_remarks(asked["scenario"], asked["overrides"])
 
 
 class _Drawn:
@@ -138,13 +128,13 @@ class _Drawn:
     ] = None
 
 
-@command(
+@options.command(
     "load-latency",
     LoadLatencyRequest,
-    Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
-    *(json_output(), picture_output("plot", "Draw the curves"), _Drawn),
+    options.Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
+    *(options.json_output(), options.picture_output("plot", "Draw the curves"), _Drawn),
 )
-def load_latency_command(files: Outputs, percentile: float, cdf_at: float | None, **asked: Any) -> None:
+def load_latency_command(files: options.Outputs, percentile: float, cdf_at: float | None, **asked: Any) -> None:
     """Show latency against offered load for the jobs of the file SCENARIO: a curve for each policy, placement and chip.
 
     A load is a share of what the file's own chip can possibly do of this mix of requests; the rates of all poisson and
@@ -158,19 +148,19 @@ def load_latency_command(files: Outputs, percentile: float, cdf_at: float | None
     """
     if asked["folder"] == "":
         raise InputError(Mistake("--out ''", "the name is empty; expected a folder"))
-    with progress("serving at loads") as show:
+    with options.progress("serving at loads") as show:
         from lstmsim.studies.serve.load_latency import load_latency, loads_of
 
         _check_drawn(loads_of(asked["loads"]), percentile, cdf_at)
         curves = load_latency(**asked, progress=show)
     rows = curves.to_records()
     writers = {
-        "csv": lambda path: write_table(path, [[*rows[0]], *([*row.values()] for row in rows)]),
+        "csv": lambda path: options.write_table(path, [[*rows[0]], *([*row.values()] for row in rows)]),
         "plot": lambda path: lstmsim.plot_load_latency(curves, path, percentile=percentile, cdf_at=cdf_at),
     }
     files.write(curves, writers)
     files.show(curves.to_text)
-    chip_remarks(asked["scenario"], asked["overrides"], asked["chips"])
+    options.chip_remarks(asked["scenario"], asked["overrides"], asked["chips"])
     files.name()
 
 

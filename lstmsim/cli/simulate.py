@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
-from lstmsim.cli.options import (
-    Output,
-    Outputs,
-    command,
-    json_output,
-    picture_output,
-    progress,
-    remark,
-    status,
-    trace_output,
-    write_json,
-)
+from lstmsim.cli import options
 from lstmsim.studies.shared.request import RandomWeights
 from lstmsim.studies.simulate.request import SimulateRequest
 
@@ -59,26 +48,26 @@ class _Shown:
 
 
 _OUTPUTS = (
-    json_output("the report"),
-    trace_output(
+    options.json_output("the report"),
+    options.trace_output(
         "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or "
         ".vcd (with both comes a GTKWave view, .gtkw, unless there is one)."
     ),
-    picture_output("timeline", "Draw the run over time"),
-    Output("report", "Write a page with everything about the run: .html.", (".html",)),
-    Output(
+    options.picture_output("timeline", "Draw the run over time"),
+    options.Output("report", "Write a page with everything about the run: .html.", (".html",)),
+    options.Output(
         "outputs",
         "Execute the simulated run and write what each job computed: .safetensors, a tensor [steps, outputs] under its "
         "name; float64 unless the scenario has a precision.",
         (".safetensors",),
     ),
-    Output("program", "Keep the lowered program, for `lstmsim program`: .npz.", (".npz",)),
+    options.Output("program", "Keep the lowered program, for `lstmsim program`: .npz.", (".npz",)),
 )
 
 
-@command("simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"))
+@options.command("simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"))
 def simulate_command(
-    files: Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
+    files: options.Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
 ) -> None:
     """Simulate the file SCENARIO and show how busy the chip was, why not busier, and when each job finished.
 
@@ -93,7 +82,7 @@ def simulate_command(
     if random_weights is not None and not asked["check_numerics"] and "outputs" not in files.paths:
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
-    with status(f"simulating {os.path.basename(scenario)}"):
+    with options.status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.studies.simulate import run as study
 
         result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"])
@@ -104,19 +93,19 @@ def simulate_command(
         _ = result.report  # it takes the time of the simulation
     shown = _Parts(result)
     if asked["check_numerics"]:
-        with progress("executing the trace") as show:
+        with options.progress("executing the trace") as show:
             shown.checks = study.check_numerics(result, random_weights=random_weights, progress=show)
     if "outputs" in files.paths:
-        with progress("executing the trace") as show:
+        with options.progress("executing the trace") as show:
             checks = shown.checks
             shown.computed = study.outputs(result, random_weights=random_weights, checks=checks, progress=show)
     if asked["explain"]:
-        with progress("simulating alternatives") as show:
+        with options.progress("simulating alternatives") as show:
             shown.reasons = study.explain(result, progress=show)
     if asked["serving"]:
         shown.served = study.serving_or_refusal(result)
     writers = {
-        "json": lambda path: write_json(path, shown.plain()),
+        "json": lambda path: options.write_json(path, shown.plain()),
         "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path),
         "report": lambda path: shown.save_page(path, files, device),
         "outputs": shown.save_outputs,
@@ -125,7 +114,7 @@ def simulate_command(
     files.write(result, writers)
     files.show(lambda: shown.text(asked["jobs"], asked["glossary"]))
     for text in result.report.remarks:
-        remark(text)
+        options.remark(text)
     files.name()
 
 
@@ -163,9 +152,9 @@ class _Parts:
         computed: Any = self.computed
         import_module(_SAVING).save_outputs(computed, path)
         if computed.rejected:
-            remark(f"rejected, without a tensor in {path}: {some_of(computed.rejected)}")
+            options.remark(f"rejected, without a tensor in {path}: {some_of(computed.rejected)}")
 
-    def save_page(self, path: str, files: Outputs, device: str | None) -> None:
+    def save_page(self, path: str, files: options.Outputs, device: str | None) -> None:
         """Write the page about the run."""
         from lstmsim.analysis.explanations.text import document
 

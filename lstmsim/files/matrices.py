@@ -23,23 +23,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
+from lstmsim.files import matrix_market
 from lstmsim.files.catalog import model_files
-from lstmsim.files.matrix_market import (
-    Coordinates,
-    Header,
-    Position,
-    checked_entries,
-    checked_side,
-    header_line,
-    kinds_of,
-    numbers,
-    read_matrix_market,
-    refuse,
-    same_place,
-    sorted_entries,
-    whole_numbers,
-    word_starts,
-)
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.files import read_weights
 from lstmsim.model.numerics.weights import Network
@@ -49,11 +34,11 @@ from lstmsim.model.sparse.csr import Csr, firsts
 _BLOCK = 1 << 23
 
 
-def read_smtx(file: IO[bytes], name: str) -> Coordinates:
+def read_smtx(file: IO[bytes], name: str) -> matrix_market.Coordinates:
     """Read a file of this format; `InputError` with line and column of the first mistake."""
-    rows, columns, entries = _sizes(file, Position(name, 1))
+    rows, columns, entries = _sizes(file, matrix_market.Position(name, 1))
     # what is left of a file; of an archive nobody knows how much that is before it is unpacked
-    at = Position(name)
+    at = matrix_market.Position(name)
     blocks, read = [], 0
     while block := file.read(_BLOCK):
         blocks.append(block)
@@ -64,46 +49,46 @@ def read_smtx(file: IO[bytes], name: str) -> Coordinates:
     second, _, rest = text.partition(b"\n")
     third, _, behind = rest.partition(b"\n")
     if behind.strip():
-        raise Position(name, 4).wrong("expected the end of the file after the columns")
-    pointers = _line(second, Position(name, 2), rows + 1, "row pointers")
-    _check_pointers(second, pointers, entries, Position(name, 2))
-    column = _line(third, Position(name, 3), entries, "columns")
+        raise matrix_market.Position(name, 4).wrong("expected the end of the file after the columns")
+    pointers = _line(second, matrix_market.Position(name, 2), rows + 1, "row pointers")
+    _check_pointers(second, pointers, entries, matrix_market.Position(name, 2))
+    column = _line(third, matrix_market.Position(name, 3), entries, "columns")
     expected = f"expected a column from 0 to {columns - 1}"
-    refuse(column >= columns, third, _starts(third), Position(name, 3), expected)
+    matrix_market.refuse(column >= columns, third, _starts(third), matrix_market.Position(name, 3), expected)
     row = np.repeat(np.arange(rows, dtype=np.int32), np.diff(pointers))
-    return Coordinates(rows, columns, row, column.astype(np.int32), None)
+    return matrix_market.Coordinates(rows, columns, row, column.astype(np.int32), None)
 
 
-def _sizes(file: IO[bytes], at: Position) -> tuple[int, int, int]:
-    text = header_line(file, at, "rows, columns, entries")
+def _sizes(file: IO[bytes], at: matrix_market.Position) -> tuple[int, int, int]:
+    text = matrix_market.header_line(file, at, "rows, columns, entries")
     words = [each.strip() for each in text.split(",")]
     if len(words) != 3 or not all(each.isascii() and each.isdigit() for each in words):
         raise at.wrong(f"expected three whole numbers 'rows, columns, entries', got {show(text.strip())}")
     rows, columns, entries = (int(each) if len(each) < 20 else 10**19 for each in words)
-    checked_side(rows, words[0], at)
-    checked_side(columns, words[1], at)
-    checked_entries(rows, columns, entries, rows * columns, words[2], at)
+    matrix_market.checked_side(rows, words[0], at)
+    matrix_market.checked_side(columns, words[1], at)
+    matrix_market.checked_entries(rows, columns, entries, rows * columns, words[2], at)
     return rows, columns, entries
 
 
-def _line(text: bytes, at: Position, count: int, what: str) -> NDArray[np.int64]:
+def _line(text: bytes, at: matrix_market.Position, count: int, what: str) -> NDArray[np.int64]:
     """The whole numbers of a line that must have `count` of them."""
     starts = _starts(text)
     if len(starts) != count:
         raise at.wrong(f"expected {count} {what}, got {len(starts)}")
     if not count:
         return np.empty(0, np.int64)
-    whole_numbers(text, starts, at, "a whole number from 0")
+    matrix_market.whole_numbers(text, starts, at, "a whole number from 0")
     # numbers that are too large stay so as floating point, where whole numbers would overflow
-    return np.minimum(numbers(text, count, at), float(MAX_NONZEROS + 1)).astype(np.int64)
+    return np.minimum(matrix_market.numbers(text, count, at), float(MAX_NONZEROS + 1)).astype(np.int64)
 
 
-def _check_pointers(text: bytes, pointers: NDArray[np.int64], entries: int, at: Position) -> None:
+def _check_pointers(text: bytes, pointers: NDArray[np.int64], entries: int, at: matrix_market.Position) -> None:
     starts, falling = _starts(text), pointers[1:] < pointers[:-1]
-    refuse(pointers[:1] != 0, text, starts, at, "expected the first row pointer to be 0")
+    matrix_market.refuse(pointers[:1] != 0, text, starts, at, "expected the first row pointer to be 0")
     least = pointers[np.argmax(falling)] if falling.any() else 0
-    refuse(falling, text, starts[1:], at, f"expected a row pointer of at least {least}")
-    refuse(
+    matrix_market.refuse(falling, text, starts[1:], at, f"expected a row pointer of at least {least}")
+    matrix_market.refuse(
         pointers[-1:] != entries,
         text,
         starts[-1:],
@@ -114,13 +99,13 @@ def _check_pointers(text: bytes, pointers: NDArray[np.int64], entries: int, at: 
 
 def _starts(text: bytes) -> NDArray[np.int64]:
     """The offsets of the words of a line."""
-    return word_starts(kinds_of(text))
+    return matrix_market.word_starts(matrix_market.kinds_of(text))
 
 
 def same_column(name: str, first: int, second: int) -> InputError:
     """The error about two entries that stand in the same row and column; which of the entries, from 0."""
     text = f"columns number {first + 1} and {second + 1} are the same column of the same row"
-    return Position(name, 3).wrong(text)
+    return matrix_market.Position(name, 3).wrong(text)
 
 
 #: Endings of the files that are read.
@@ -156,16 +141,16 @@ def read_matrix(path: str | os.PathLike[str], seed: int | None = None) -> Matrix
     if name.lower().removesuffix(".gz").endswith(".smtx"):
         with _unpacked(name) as file:
             entries = read_smtx(file, name)
-        order, twice = sorted_entries(entries)
+        order, twice = matrix_market.sorted_entries(entries)
         if twice:
             raise same_column(name, *twice)
         return _finished(entries, order, seed, "a pattern from the Deep Learning Matrix Collection's format")
     with _unpacked(name) as file:
-        entries, header = read_matrix_market(file, name)
-    order, twice = sorted_entries(entries)
+        entries, header = matrix_market.read_matrix_market(file, name)
+    order, twice = matrix_market.sorted_entries(entries)
     if twice:
         with _unpacked(name) as file:
-            raise same_place(file, header, name, *twice)
+            raise matrix_market.same_place(file, header, name, *twice)
     return _finished(entries, order, seed, _about(header))
 
 
@@ -183,13 +168,13 @@ def _unpacked(name: str) -> Iterator[IO[bytes]]:
             raise InputError(Mistake(name, f"is no gzip archive, or is damaged: {show(str(error))}")) from None
 
 
-def _about(header: Header) -> str:
+def _about(header: matrix_market.Header) -> str:
     kind = "coordinate" if header.coordinate else "array"
     mirrored = "" if header.symmetry == "general" else ", of which the file has one half"
     return f"Matrix Market, {kind} {header.field} {header.symmetry}{mirrored}"
 
 
-def _finished(entries: Coordinates, order: NDArray[np.int64], seed: int | None, about: str) -> MatrixFile:
+def _finished(entries: matrix_market.Coordinates, order: NDArray[np.int64], seed: int | None, about: str) -> MatrixFile:
     """The matrix of entries in the order of rows and columns."""
     if entries.values is not None:
         values = entries.values[order]

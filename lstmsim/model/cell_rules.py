@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache
 from graphlib import CycleError
 from itertools import chain, islice
@@ -173,6 +172,8 @@ def _show(name: str) -> str:
 
 
 def _near(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(word[:200], list(known), n=1)
     return f"; did you mean {_show(close[0])}?" if close else ""
 

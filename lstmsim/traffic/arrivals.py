@@ -22,19 +22,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.bounds import MAX_JOBS
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.model.scenario import Offer, estimated_offer
-from lstmsim.traffic.streams import (
-    CHUNK,
-    UNIT,
-    StreamKey,
-    below_arrays,
-    exponential_arrays,
-    exponentials,
-    floors,
-    floors_of_sums,
-)
+from lstmsim.traffic import streams
 
 #: The last cycle at which anything may arrive: differences and small sums of cycles stay within 64 bits.
 MAX_CYCLE = 2**62
@@ -200,15 +192,11 @@ class Timestamps:
 OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
 
 
-#: Most clients of a closed loop: as many as a scenario may have jobs, for more never wait at once.
-MAX_CLIENTS = 1_000_000
-
-
 @record
 class ClosedLoop:
     """A number of clients ask, wait for the answer, think, and ask again: each has at most one request on its way.
 
-    clients: number of clients, 1 to `MAX_CLIENTS`.
+    clients: number of clients, 1 to `MAX_JOBS`: more never wait at once.
     think_ms: time for which a client thinks between an answer and its next request; the mean of exponential times.
     think: `exponential` (all times independent) or `fixed`. Fixed clients that begin together stay together until the
         queue has drawn them apart.
@@ -219,8 +207,8 @@ class ClosedLoop:
     think: Literal["exponential", "fixed"] = "exponential"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.clients <= MAX_CLIENTS:
-            raise InputError(Mistake("closed: clients", f"must be from 1 to {MAX_CLIENTS}, got {self.clients}"))
+        if not 1 <= self.clients <= MAX_JOBS:
+            raise InputError(Mistake("closed: clients", f"must be from 1 to {MAX_JOBS}, got {self.clients}"))
         if self.think_ms != 0:
             positive("closed", think_ms=self.think_ms)
         if self.think not in ("exponential", "fixed"):
@@ -228,7 +216,7 @@ class ClosedLoop:
 
 
 def think_cycles(
-    description: ClosedLoop, client: int, frequency_mhz: float, seed_key: StreamKey = (0,)
+    description: ClosedLoop, client: int, frequency_mhz: float, seed_key: streams.StreamKey = (0,)
 ) -> Iterator[int]:
     """Give the think times of a client (from 0) in whole cycles.
 
@@ -238,11 +226,11 @@ def think_cycles(
     mean = exact(description.think_ms) * exact(frequency_mhz) * 1000
     # a few words at a time: there may be many clients with few requests each
     key = (*seed_key, "think", client)
-    times = exponentials(key, chunk=16) if description.think == "exponential" else repeat(UNIT)
+    times = streams.exponentials(key, chunk=16) if description.think == "exponential" else repeat(streams.UNIT)
     total = before = 0
     for time in times:
         total += time * mean.numerator
-        now = total // (mean.denominator * UNIT)
+        now = total // (mean.denominator * streams.UNIT)
         yield now - before
         before = now
 
@@ -275,14 +263,20 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
 Ints = NDArray[np.int64]
 
 
-def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
+def arrivals(
+    description: OpenArrivals, count: int, frequency_mhz: float, seed_key: streams.StreamKey = (0,)
+) -> Iterator[int]:
     """Give the cycles of `arrival_arrays` one at a time, in memory that does not grow."""
     blocks = arrival_arrays(description, count, frequency_mhz, seed_key)
     return (cycle for block in blocks for cycle in block.tolist())
 
 
 def arrival_arrays(
-    description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,), chunk: int = CHUNK
+    description: OpenArrivals,
+    count: int,
+    frequency_mhz: float,
+    seed_key: streams.StreamKey = (0,),
+    chunk: int = streams.CHUNK,
 ) -> Iterator[Ints]:
     """Give the cycles of the first `count` arrivals in order, in arrays of shape [`chunk`]; the last may be shorter.
 
@@ -300,7 +294,7 @@ def arrival_arrays(
     return _bounded(_endless(description, exact(frequency_mhz) * 1000, seed_key, chunk), count)
 
 
-def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = CHUNK) -> Iterator[Ints]:
+def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = streams.CHUNK) -> Iterator[Ints]:
     """Give the cycle at which each of the first `count` frames is due, in arrays: the next frame's arrival.
 
     A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
@@ -309,19 +303,19 @@ def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int
     return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=1), count)
 
 
-def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey, chunk: int) -> Iterator[Ints]:
+def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: streams.StreamKey, chunk: int) -> Iterator[Ints]:
     """All arrivals of a description, in arrays; only those of `Timestamps` end."""
     match description:
         case Fixed(interval, start):
             return _evenly(Fraction(interval), start, chunk)
         case Periodic(interval, jitter, start):
-            late = below_arrays((*key, "jitter"), jitter + 1, chunk)
+            late = streams.below_arrays((*key, "jitter"), jitter + 1, chunk)
             return map(np.add, _evenly(Fraction(interval), start, chunk), late)
         case Stream():
             return _frames(description, cycles_per_ms, chunk)
         case Poisson(rate):
             gap = 1000 * cycles_per_ms / exact(rate)
-            return floors_of_sums(exponential_arrays((*key, "gap"), chunk), gap / UNIT)
+            return streams.floors_of_sums(streams.exponential_arrays((*key, "gap"), chunk), gap / streams.UNIT)
         case Bursty():
             bursts = _bursts(description, cycles_per_ms, key)
             return (np.array(list(islice(bursts, chunk)), dtype=object) for _ in repeat(None))
@@ -332,27 +326,27 @@ def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey,
 
 def _evenly(interval: Fraction, start: int, chunk: int, first: int = 0) -> Iterator[Ints]:
     """Arrivals number `first` and following, one every `interval` cycles from `start` on."""
-    return (floors(np.arange(at, at + chunk), interval, start) for at in count_up(first, chunk))
+    return (streams.floors(np.arange(at, at + chunk), interval, start) for at in count_up(first, chunk))
 
 
 def _frames(stream: Stream, cycles_per_ms: Fraction, chunk: int, first: int = 0) -> Iterator[Ints]:
     return _evenly(exact(stream.frame_ms) * cycles_per_ms, stream.start_cycle, chunk, first)
 
 
-def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
+def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: streams.StreamKey) -> Iterator[int]:
     """Arrivals of a Poisson process on a clock that runs only while on; the periods off are added between."""
     gap = 1000 * cycles_per_ms / exact(bursty.on_rate_per_second)
     on, off = exact(bursty.mean_on_ms) * cycles_per_ms, exact(bursty.mean_off_ms) * cycles_per_ms
     common = gap.denominator * on.denominator * off.denominator
     per_gap, per_on, per_off = (int(each * common) for each in (gap, on, off))
-    ons, offs = exponentials((*key, "on")), exponentials((*key, "off"))
+    ons, offs = streams.exponentials((*key, "on")), streams.exponentials((*key, "off"))
     end, away = next(ons) * per_on, 0
-    for time in accumulate(exponentials((*key, "gap"))):
+    for time in accumulate(streams.exponentials((*key, "gap"))):
         now = time * per_gap
         while now >= end:
             away += next(offs) * per_off
             end += next(ons) * per_on
-        yield (now + away) // (common * UNIT)
+        yield (now + away) // (common * streams.UNIT)
 
 
 def _bounded(blocks: Iterator[Ints], count: int) -> Iterator[Ints]:

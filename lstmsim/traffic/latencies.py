@@ -22,18 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.units import rank_below
-from lstmsim.traffic.intervals import (
-    BATCHES,
-    MEAN_UNITS,
-    Interval,
-    Spread,
-    batch_number,
-    forgetting,
-    growing,
-    mean_interval,
-    spreads_of,
-    tail_interval,
-)
+from lstmsim.traffic import intervals
 
 Ints = NDArray[np.int64]
 
@@ -58,24 +47,24 @@ class Distribution:
     """
 
     requests: int
-    mean: Interval
-    percentiles: dict[float, Interval]
+    mean: intervals.Interval
+    percentiles: dict[float, intervals.Interval]
     max: int
     exact: bool
     units: float = 0.0
 
     @property
-    def p50(self) -> Interval:
+    def p50(self) -> intervals.Interval:
         """The median."""
         return self.percentiles[50.0]
 
     @property
-    def p95(self) -> Interval:
+    def p95(self) -> intervals.Interval:
         """The 95th percentile."""
         return self.percentiles[95.0]
 
     @property
-    def p99(self) -> Interval:
+    def p99(self) -> intervals.Interval:
         """The 99th percentile."""
         return self.percentiles[99.0]
 
@@ -174,7 +163,7 @@ class Series:
     def summarize(self, warmup: int) -> None:
         """Put all but the first `warmup` numbers into histograms; from now on no number is kept one by one."""
         values, self._values = self.values[warmup:], np.zeros(0, dtype=np.int64)
-        self._batches, self._batch_size, self.count = [], max(1, -(-len(values) // BATCHES)), 0
+        self._batches, self._batch_size, self.count = [], max(1, -(-len(values) // intervals.BATCHES)), 0
         self._add_to_batches(values)
 
     def _add_to_batches(self, values: Ints) -> None:
@@ -183,7 +172,7 @@ class Series:
         self._max = max(self._max, int(values.max(initial=0)))
         while len(values):
             if not self._batches or self._batches[-1].requests == self._batch_size:
-                if len(self._batches) == 2 * BATCHES:
+                if len(self._batches) == 2 * intervals.BATCHES:
                     for one, two in zip(self._batches[::2], self._batches[1::2], strict=True):
                         one.join(two)
                     self._batches = self._batches[::2]
@@ -200,10 +189,14 @@ class Series:
         """
         if self._batches is None:
             values = self.values[warmup:]
-            means = [float(row.mean()) for row in _rows(values, BATCHES)] if len(values) >= BATCHES else []
-            return len(values) >= MEAN_UNITS * relaxation and growing(means)
+            means = (
+                [float(row.mean()) for row in _rows(values, intervals.BATCHES)]
+                if len(values) >= intervals.BATCHES
+                else []
+            )
+            return len(values) >= intervals.MEAN_UNITS * relaxation and intervals.growing(means)
         means = [each.total / each.requests for each in self._batches if each.requests == self._batch_size]
-        return self.count >= MEAN_UNITS * relaxation and growing(means)
+        return self.count >= intervals.MEAN_UNITS * relaxation and intervals.growing(means)
 
     def distribution(
         self, warmup: int, *, relaxation: float | None = None, percentiles: Sequence[float] = PERCENTILES
@@ -230,14 +223,14 @@ def _rows(values: Ints, number: int) -> Ints:
 
 def _of_values(values: Ints, relaxation: float | None, wanted: Sequence[float]) -> Distribution:
     ordered, number = np.sort(values), len(values)
-    units = forgetting(spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
-    rows = _rows(values, batch_number(number, units))
+    units = intervals.forgetting(intervals.spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
+    rows = _rows(values, intervals.batch_number(number, units))
     size = rows.shape[1]
-    means = Spread([sum_of(row) / size for row in rows] if size else [], size)
-    mean = mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units)
+    means = intervals.Spread([sum_of(row) / size for row in rows] if size else [], size)
+    mean = intervals.mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units)
 
-    def shares(value: float) -> Spread:
-        return Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
+    def shares(value: float) -> intervals.Spread:
+        return intervals.Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
 
     percentiles = _intervals(wanted, lambda percent: _percentile(ordered, percent), shares, number, units)
     return Distribution(number, mean, percentiles, int(ordered[-1]), True, number / units)
@@ -249,12 +242,12 @@ def _of_histograms(
     whole, full = Histogram(), [batch for batch in batches if batch.requests == size]
     for batch in batches:
         whole.join(batch)
-    number, means = whole.requests, Spread([batch.total / size for batch in full], size)
-    units = forgetting([means], whole.variance, relaxation)
-    mean = mean_interval(whole.total / number, whole.least, means, number, units)
+    number, means = whole.requests, intervals.Spread([batch.total / size for batch in full], size)
+    units = intervals.forgetting([means], whole.variance, relaxation)
+    mean = intervals.mean_interval(whole.total / number, whole.least, means, number, units)
 
-    def shares(value: float) -> Spread:
-        return Spread([batch.share_to(value) for batch in full], size)
+    def shares(value: float) -> intervals.Spread:
+        return intervals.Spread([batch.share_to(value) for batch in full], size)
 
     percentiles = _intervals(wanted, whole.percentile, shares, number, units)
     return Distribution(number, mean, percentiles, most, False, number / units)
@@ -263,14 +256,14 @@ def _of_histograms(
 def _intervals(
     wanted: Sequence[float],
     percentile: Callable[[float], float],
-    shares: Callable[[float], Spread],
+    shares: Callable[[float], intervals.Spread],
     number: int,
     units: float,
-) -> dict[float, Interval]:
+) -> dict[float, intervals.Interval]:
     """Intervals of the percentiles; `shares`: of each batch, the share of its numbers up to a value."""
     values = {percent: percentile(percent) for percent in wanted}
     return {
-        percent: tail_interval(percent, value, shares(value), number, units, percentile)
+        percent: intervals.tail_interval(percent, value, shares(value), number, units, percentile)
         for percent, value in values.items()
     }
 

@@ -14,16 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.traffic.intervals import (
-    BATCHES,
-    MEAN_UNITS,
-    Interval,
-    batch_interval,
-    batch_number,
-    unless_alike,
-    widened,
-    wilson,
-)
+from lstmsim.traffic import intervals
 from lstmsim.traffic.latencies import Distribution
 
 Ints = NDArray[np.int64]
@@ -45,12 +36,12 @@ class Rates:
     utilization: the share of time in which threads are taken; None: of a tenant.
     """
 
-    throughput: Interval
-    goodput: Interval
-    attainment: Interval | None = None
-    utilization: Interval | None = None
+    throughput: intervals.Interval
+    goodput: intervals.Interval
+    attainment: intervals.Interval | None = None
+    utilization: intervals.Interval | None = None
 
-    def named(self) -> dict[str, Interval]:
+    def named(self) -> dict[str, intervals.Interval]:
         """Give the known ones by their keys in JSON."""
         known = {"throughput_per_second": self.throughput, "goodput_per_second": self.goodput}
         more = {"attainment": self.attainment, "utilization": self.utilization}
@@ -144,13 +135,13 @@ def rates_of(tally: Tally, span: Span, values: tuple[float, float, float | None]
     return Rates(_unless_over(throughput, tally, span), _unless_over(goodput, tally, span), attainment)
 
 
-def _unless_over(level: Interval, tally: Tally, span: Span) -> Interval:
+def _unless_over(level: intervals.Interval, tally: Tally, span: Span) -> intervals.Interval:
     """The interval of a rate, or none where these requests are over so long before the run that its mean tells less."""
     over = max(0, span.end - tally.last) / max(1, span.end - span.start) * level.value
     return replace(level, half_width=None) if (level.half_width or inf) < over else level
 
 
-def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> Interval:
+def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> intervals.Interval:
     """Give the 95 % interval of a level, such as a rate; without half width if the requests are too few.
 
     counts, requests: of each equal time, and how many requests fall into all of them; `per`: level of a count of one.
@@ -158,12 +149,12 @@ def level_interval(value: float, counts: ArrayLike, per: float, requests: int, u
     """
     sums, each = _batches([counts], requests, units)
     if sums is None:
-        return Interval(value)
-    plain = batch_interval(value, (sums[0] / each * per).tolist())
-    return unless_alike(plain, widened(plain, requests / sums.shape[1], units))
+        return intervals.Interval(value)
+    plain = intervals.batch_interval(value, (sums[0] / each * per).tolist())
+    return intervals.unless_alike(plain, intervals.widened(plain, requests / sums.shape[1], units))
 
 
-def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
+def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> intervals.Interval:
     """Give the 95 % interval of a share, such as that of requests in time.
 
     Near 0 and 1, where fewer than `EXCURSIONS` independent excursions are to be expected, it is Wilson's, with the
@@ -173,24 +164,24 @@ def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
     value = int(np.sum(part)) / requests if requests else 0.0
     sums, _ = _batches([part, whole], requests, units)
     if sums is None:
-        return Interval(value)
+        return intervals.Interval(value)
     if _skew(value, requests, units):
-        low, high = wilson(value, requests / (2 * units))
-        return Interval(value, max(high - value, value - low), sums.shape[1])
+        low, high = intervals.wilson(value, requests / (2 * units))
+        return intervals.Interval(value, max(high - value, value - low), sums.shape[1])
     parts, wholes = sums
-    plain = batch_interval(value, (value + (parts - value * wholes) / wholes.mean()).tolist())
-    half = max(widened(plain, requests / sums.shape[1], units), sqrt(value * (1 - value) / requests))
-    return unless_alike(plain, half)
+    plain = intervals.batch_interval(value, (value + (parts - value * wholes) / wholes.mean()).tolist())
+    half = max(intervals.widened(plain, requests / sums.shape[1], units), sqrt(value * (1 - value) / requests))
+    return intervals.unless_alike(plain, half)
 
 
-def unless_sure(taken: Interval, requests: int, units: float) -> Interval:
+def unless_sure(taken: intervals.Interval, requests: int, units: float) -> intervals.Interval:
     """Give the interval of the share of time in which threads are taken, as wide as Wilson's where they hardly idle.
 
     So near to 1 fewer than `EXCURSIONS` independent idle times are to be expected: batches without one are all alike.
     """
     if taken.half_width is None or taken.value < 0.5 or not _skew(taken.value, requests, units):
         return taken
-    low, high = wilson(taken.value, requests / (2 * units))
+    low, high = intervals.wilson(taken.value, requests / (2 * units))
     return replace(taken, half_width=max(taken.half_width, high - taken.value, taken.value - low))
 
 
@@ -201,10 +192,10 @@ def _skew(share: float, requests: int, units: float) -> bool:
 def _batches(rows: Sequence[ArrayLike], requests: int, units: float) -> tuple[NDArray[np.float64] | None, int]:
     """The rows summed over batches of equal times, and how many times a batch has; None: there are too few requests."""
     values = np.asarray(rows, dtype=np.float64)
-    if requests < MEAN_UNITS * units:
+    if requests < intervals.MEAN_UNITS * units:
         return None, 0
-    each = max(1, values.shape[1] // batch_number(requests, units))
+    each = max(1, values.shape[1] // intervals.batch_number(requests, units))
     number = values.shape[1] // each
-    if number < BATCHES:
+    if number < intervals.BATCHES:
         return None, 0
     return values[:, : number * each].reshape(len(values), number, each).sum(axis=2), each

@@ -47,6 +47,39 @@ for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
     assert done.stdout.count("Usage: lstmsim") + done.stdout.count("Usage: -c") >= 1 + len(COMMANDS)
 
 
+def imported_by(words: list[str], **environment: str) -> tuple[set[str], str]:
+    """The modules that a command has imported at its end, and the number of BLAS threads that it asked for."""
+    code = f"""
+import os, sys
+from lstmsim.cli import main
+sys.argv = ["lstmsim", *{words!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print(os.environ.get("OPENBLAS_NUM_THREADS", ""), *sys.modules, file=sys.stderr)
+"""
+    own = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")} | environment
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True, env=own)
+    threads, _, names = done.stderr.partition(" ")
+    return set(names.split()), threads
+
+
+def test_a_simulation_imports_only_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text("chip: column-npu-64k\njobs:\n  - {model: lstm-512, steps: 2}\n")
+    names, threads = imported_by(["simulate", str(path)])
+    unneeded = {"ruamel.yaml", "numpy.ma", "simpy", "matplotlib", "secrets", "lstmsim.analysis.timeline"}
+    assert "lstmsim.engines.fast.run" in names
+    assert {each for each in names if each in unneeded or each.startswith("lstmsim.traffic.")} == set()
+    assert threads == "1"
+    path.write_text(path.read_text().replace("steps: 2", "steps: 2, arrival: {kind: fixed, interval_cycles: 9}"))
+    names, threads = imported_by(["simulate", str(path)], OMP_NUM_THREADS="2")
+    assert "lstmsim.traffic.arrivals" in names
+    assert threads == ""
+
+
 def test_every_command_is_in_the_help() -> None:
     shown = call("--help").output
     assert all(f"\n  {name} " in shown for name in COMMANDS)

@@ -10,10 +10,11 @@ import pytest
 
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario import arrival_file, entries, jobs
+from lstmsim.files.scenario import arrival_file, entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes
+from lstmsim.traffic import arrivals as drawing
 from lstmsim.traffic.arrivals import Bursty, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream, arrivals, think_cycles
 from lstmsim.traffic.streams import StreamKey
 
@@ -144,7 +145,7 @@ def test_what_comes_too_late_is_refused_at_the_first(monkeypatch: pytest.MonkeyP
             drawn += 1
             yield cycle
 
-    monkeypatch.setattr(jobs, "arrivals", counting)
+    monkeypatch.setattr(drawing, "arrivals", counting)
     for process in ({"kind": "fixed", "interval_cycles": 10**9}, {"kind": "stream", "frame_ms": 10**4}):
         drawn = 0
         with pytest.raises(
@@ -161,7 +162,7 @@ def test_only_clients_that_ask_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append(client)
         return think_cycles(loop, client, frequency_mhz, key)
 
-    monkeypatch.setattr(jobs, "think_cycles", counting)
+    monkeypatch.setattr(drawing, "think_cycles", counting)
     closed = {"kind": "closed", "clients": 10**6, "think_ms": 0.01}
     few = load_scenario(scenario(closed, count=3)).jobs
     assert few == load_scenario(scenario({**closed, "clients": 3}, count=3)).jobs

@@ -7,38 +7,26 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice, product, repeat
 from string import ascii_lowercase
+from typing import TYPE_CHECKING
 
 from lstmsim.base.bounds import MAX_JOBS
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
+from lstmsim.files.scenario import schema
 from lstmsim.files.scenario.first_states import Initials, initial_file
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, blame, file_path, frames_path
-from lstmsim.files.scenario.schema import (
-    MAX_LENGTHS,
-    OWN_STEPS,
-    ArrivalEntry,
-    JobEntry,
-    Measure,
-    ScenarioFile,
-    StepsEntry,
-    WrongPaths,
-    arrival_mistakes,
-    describe,
-    measure_of,
-    random_lengths,
-    steps_mistakes,
-    usable,
-)
 from lstmsim.files.scenario.traces import Rows, Traces, read_once
 from lstmsim.files.yaml.document import Document
 from lstmsim.machines.assembly import AnyCore, PerStep, Tally, way_out
 from lstmsim.machines.target import Fault, Target
 from lstmsim.model.model import Model
-from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals, exact
-from lstmsim.traffic.lengths import InOrder, Lengths, Weighted, drawn_lengths, possible, shares
-from lstmsim.traffic.streams import StreamKey
+
+if TYPE_CHECKING:
+    from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals
+    from lstmsim.traffic.lengths import Lengths
+    from lstmsim.traffic.streams import StreamKey
 
 
 def job_names(names: list[str], counts: list[int]) -> list[str]:
@@ -98,14 +86,14 @@ def entry_keys(names: Sequence[str]) -> list[tuple[str, int]]:
     return keys
 
 
-def named_cores(entry: JobEntry) -> tuple[int, ...] | None:
+def named_cores(entry: schema.JobEntry) -> tuple[int, ...] | None:
     """Give the cores that an entry names; None: all cores of the chip."""
     if entry.cores is not None:
         return tuple(entry.cores)
     return None if entry.core is None else (entry.core,)
 
 
-def check_cores(document: Document, path: DataPath, entry: JobEntry, chip: ChipRead) -> None:
+def check_cores(document: Document, path: DataPath, entry: schema.JobEntry, chip: ChipRead) -> None:
     """Note cores that do not exist, cores that are named twice, and keys that say the same."""
     key = "core" if entry.cores is None else "cores"
     if entry.core is not None and entry.cores is not None:
@@ -127,17 +115,41 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, chip: ChipR
 class StepsRead:
     """The numbers of steps of the jobs of an entry."""
 
-    lengths: Lengths  # how they are chosen
+    lengths: Lengths | int  # how they are chosen; a number: the steps of every job
     stream: StreamKey  # the key of their random numbers
     possible: Sequence[int]  # each number once, ascending
     shares: tuple[tuple[int, float], ...]  # each number with its share of the jobs, if there are several
+
+    def drawn(self) -> Iterator[int]:
+        """Give the numbers of one job after another, endlessly."""
+        if isinstance(self.lengths, int):
+            return repeat(self.lengths)
+        from lstmsim.traffic.lengths import drawn_lengths
+
+        return drawn_lengths(self.lengths, self.stream)
+
+
+def _spread(lengths: Lengths | int) -> tuple[Sequence[int], dict[int, float]]:
+    """The numbers that may come, ascending, and the share of each, unless they are too many."""
+    if isinstance(lengths, int):
+        return [lengths], {}
+    from lstmsim.traffic.lengths import possible, shares
+
+    numbers = possible(lengths)
+    return numbers, shares(lengths) if len(numbers) <= schema.MAX_LENGTHS else {}
+
+
+def _in_order(numbers: Sequence[int]) -> Lengths:
+    from lstmsim.traffic.lengths import InOrder
+
+    return InOrder(numbers)
 
 
 @record
 class JobRecord:
     """A job entry that has been read; `inputs` and `initial` are as in `lstmsim.model.scenario.Job`."""
 
-    entry: JobEntry
+    entry: schema.JobEntry
     model: Model
     key: tuple[str, int]  # its name, and how many earlier entries have it: the key of its random numbers
     tenant: str  # its name among all entries
@@ -170,7 +182,7 @@ class _Machine:
         self._allowed: dict[tuple[int, ...] | None, dict[AnyCore, int] | None] = {}
         self._known: dict[Hashable, _Suited] = {}
 
-    def suited(self, path: DataPath, entry: JobEntry, model: Model | None) -> _Suited:
+    def suited(self, path: DataPath, entry: schema.JobEntry, model: Model | None) -> _Suited:
         """Say what the machine says of the jobs of an entry."""
         target, cores, named = self.chip.target, self.chip.cores, named_cores(entry)
         key = (named, entry.split, entry.batch, entry.threads, id(model))
@@ -190,7 +202,7 @@ class _Machine:
         return suited
 
     def _able(
-        self, target: Target, path: DataPath, entry: JobEntry, model: Model
+        self, target: Target, path: DataPath, entry: schema.JobEntry, model: Model
     ) -> tuple[list[AnyCore], tuple[DataPath, str] | None]:
         """Give the distinct cores that can run the jobs of an entry; if none can, why."""
         named = named_cores(entry)
@@ -249,8 +261,8 @@ class JobReader:
     def __init__(
         self,
         document: Document,
-        wrong: WrongPaths,
-        order: ScenarioFile | None,
+        wrong: schema.WrongPaths,
+        order: schema.ScenarioFile | None,
         chip: ChipRead,
         models: Sequence[Model | None],
         single: bool,
@@ -260,21 +272,21 @@ class JobReader:
         self.clock = None if order is None else order.chip.frequency_mhz
         self.jobs = jobs if isinstance(jobs, list) else []
         self.mistaken: list[set[str | int]] = [set()] * len(models)
-        self.entries: Sequence[JobEntry | None] = [] if order is None else order.jobs
+        self.entries: Sequence[schema.JobEntry | None] = [] if order is None else order.jobs
         if order is None:
             self.mistaken = [wrong.below(("jobs", index)) for index in range(len(models))]
             pairs = zip(self.jobs, self.mistaken, strict=True)
-            self.entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in pairs]
+            self.entries = [schema.usable(schema.JobEntry, data, keys, {"model": STAND_IN}) for data, keys in pairs]
         both = list(zip(self.entries, models, strict=True))
         self.names = [(entry and entry.name) or (model and model.name) or "" for entry, model in both]
         self.keys, self.tenants = entry_keys(self.names), tenant_names(self.names)
         self.machine, self.tally = _Machine(document, chip), Tally()
         self.counts, self.total, self.different = [0] * len(models), 0, 0
         self._numbers: dict[Hashable, set[int]] = {}
-        self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
+        self._files: dict[tuple[str, schema.Measure], Sequence[int] | InputError] = {}
         # most scenarios have neither files of arrivals nor jobs that begin with given states
         arrivals = [each.arrival for each in self.entries if each is not None]
-        files = any(isinstance(each, ArrivalEntry) and each.kind == "file" for each in arrivals)
+        files = any(isinstance(each, schema.ArrivalEntry) and each.kind == "file" for each in arrivals)
         self.traces: Traces | None = None
         self.initials: Initials | None = None
         if files or (order is not None and order.arrivals is not None):
@@ -319,22 +331,24 @@ class JobReader:
             self._weigh(index, entry, model, suited, steps)
         return record
 
-    def _count(self, index: int, entry: JobEntry) -> int:
+    def _count(self, index: int, entry: schema.JobEntry) -> int:
         """Count the jobs of an entry: its `count`, or all rows of its file if `count` is left out."""
         process, path = entry.arrival, ("jobs", index, "arrival")
-        if isinstance(process, ArrivalEntry):
-            mistakes = arrival_mistakes(process)
+        if isinstance(process, schema.ArrivalEntry):
+            mistakes = schema.arrival_mistakes(process)
             for key, text in mistakes:
                 self.document.blame((*path, key), text)
             if mistakes or self.clock is None:
                 return entry.count
+            from lstmsim.traffic.arrivals import exact
+
             if process.kind == "stream" and exact(process.frame_ms) * exact(self.clock) * 1000 < 1:
                 text = f"is shorter than a cycle, which takes {0.001 / self.clock:g} ms on this chip"
                 self.document.blame((*path, "frame_ms"), f"{text}: no frame could be in time")
         rows = self._rows(index, entry, reported=False)
         return entry.count if rows is None else len(rows.numbers)
 
-    def _steps(self, index: int, entry: JobEntry, model: Model | None) -> StepsRead | None:
+    def _steps(self, index: int, entry: schema.JobEntry, model: Model | None) -> StepsRead | None:
         """Read the steps of the jobs of an entry; None if they are missing or wrong, which is noted."""
         place, data, steps = ("jobs", index, "steps"), self.jobs[index].get("model"), None
         own = data.get("steps") if isinstance(data, dict) else None
@@ -347,10 +361,8 @@ class JobReader:
             text = f"must hold as many numbers as there are jobs ({self.counts[index]:,}), got {len(entry.steps):,}"
             self.document.blame(place, f"{text}; {{kind: list, values: [...]}} draws from some")
         elif lengths is not None:
-            numbers = possible(lengths)
-            # an entry of more numbers is refused
-            parts = shares(lengths) if len(numbers) <= MAX_LENGTHS else {}
-            seed = entry.steps.seed if isinstance(entry.steps, StepsEntry) else 0
+            numbers, parts = _spread(lengths)
+            seed = entry.steps.seed if isinstance(entry.steps, schema.StepsEntry) else 0
             several = tuple(parts.items()) if len(parts) > 1 else ()
             steps = StepsRead(lengths, (seed, *self.keys[index], "steps"), numbers, several)
             steps = None if self._too_different(place, entry, model, numbers) else steps
@@ -360,10 +372,12 @@ class JobReader:
                 self.document.blame(place, "required key is missing (the model states no steps of its own)")
         return steps
 
-    def _too_different(self, place: DataPath, entry: JobEntry, model: Model | None, numbers: Sequence[int]) -> bool:
+    def _too_different(
+        self, place: DataPath, entry: schema.JobEntry, model: Model | None, numbers: Sequence[int]
+    ) -> bool:
         """Tell, and note, whether these numbers of steps and those before are more than are simulated."""
         new = len(numbers)
-        if not self.single and new <= MAX_LENGTHS:
+        if not self.single and new <= schema.MAX_LENGTHS:
             # serving keeps tables for each entry, so that no two entries are alike there
             alike = (id(model), named_cores(entry), entry.split, entry.batch, entry.threads)
             seen = self._numbers.setdefault(alike, set())
@@ -371,47 +385,47 @@ class JobReader:
             seen.update(numbers)
             new = len(seen) - before
         before, self.different = self.different, self.different + new
-        if not before <= MAX_LENGTHS < self.different:
+        if not before <= schema.MAX_LENGTHS < self.different:
             return False
         text = f"may be {self.different:,} different numbers, with those of the jobs before"
-        hint = "; per_step makes fewer of a column" if isinstance(entry.steps, StepsEntry) else ""
-        self.document.blame(place, f"{text}, at most {MAX_LENGTHS:,} are simulated{hint}")
+        hint = "; per_step makes fewer of a column" if isinstance(entry.steps, schema.StepsEntry) else ""
+        self.document.blame(place, f"{text}, at most {schema.MAX_LENGTHS:,} are simulated{hint}")
         return True
 
-    def _lengths(self, index: int, entry: JobEntry, own: int | None) -> Lengths | None:
-        if isinstance(entry.steps, StepsEntry):
+    def _lengths(self, index: int, entry: schema.JobEntry, own: int | None) -> Lengths | int | None:
+        if isinstance(entry.steps, schema.StepsEntry):
             return self._of_kind(index, entry, entry.steps)
         if isinstance(entry.steps, list):
-            return InOrder(entry.steps)
-        if entry.steps is not None:
-            return InOrder((entry.steps,))
-        return self._column(index, entry, OWN_STEPS) or (None if own is None else InOrder((own,)))
+            return _in_order(entry.steps)
+        return self._column(index, entry, schema.OWN_STEPS) or own if entry.steps is None else entry.steps
 
-    def _of_kind(self, index: int, entry: JobEntry, steps: StepsEntry) -> Lengths | None:
+    def _of_kind(self, index: int, entry: schema.JobEntry, steps: schema.StepsEntry) -> Lengths | None:
         place: DataPath = ("jobs", index, "steps")
-        mistakes = steps_mistakes(steps)
+        mistakes = schema.steps_mistakes(steps)
         for key, text in mistakes:
             self.document.blame((*place, key), text)
         if mistakes:
             return None
-        drawn = random_lengths(steps)
+        drawn = schema.random_lengths(steps)
         if drawn is not None:
             return drawn
         if steps.kind == "empirical":
+            from lstmsim.traffic.lengths import Weighted
+
             return Weighted(self._of_file((*place, "path"), steps))
         if self.traces is None or not self.traces.named(index, entry):
             text = "column takes the steps from the rows of a file of arrivals, and this job comes from none"
             self.document.blame((*place, "kind"), f"{text}: empirical draws from the rows of any file")
             return None
-        return self._column(index, entry, measure_of(steps))
+        return self._column(index, entry, schema.measure_of(steps))
 
-    def _column(self, index: int, entry: JobEntry, measure: Measure) -> Lengths | None:
+    def _column(self, index: int, entry: schema.JobEntry, measure: schema.Measure) -> Lengths | None:
         """Give the steps that stand in the rows of an entry's file of arrivals; None if there are none."""
         rows = self._rows(index, entry)
         column = None if rows is None else rows.steps(measure)
-        return InOrder(column) if column else None
+        return _in_order(column) if column else None
 
-    def _rows(self, index: int, entry: JobEntry, *, reported: bool = True) -> Rows | None:
+    def _rows(self, index: int, entry: schema.JobEntry, *, reported: bool = True) -> Rows | None:
         """Give the rows of an entry's file of arrivals; None: there are none. Mistakes are noted unless `reported`."""
         try:
             return None if self.traces is None else self.traces.rows(index, entry)
@@ -419,20 +433,22 @@ class JobReader:
             self.document.mistakes.extend(() if reported else error.mistakes)
             return None
 
-    def _of_file(self, place: DataPath, steps: StepsEntry) -> Sequence[int]:
+    def _of_file(self, place: DataPath, steps: schema.StepsEntry) -> Sequence[int]:
         # most scenarios have no such file
         from lstmsim.files.scenario.arrival_file import read_lengths
 
-        key = file_path(self.document, place, steps.path), measure_of(steps)
+        key = file_path(self.document, place, steps.path), schema.measure_of(steps)
         return read_once(self._files, key, key[0], self.document, place, lambda: read_lengths(*key))
 
-    def _weigh(self, index: int, entry: JobEntry, model: Model, suited: _Suited, steps: StepsRead | None) -> None:
+    def _weigh(
+        self, index: int, entry: schema.JobEntry, model: Model, suited: _Suited, steps: StepsRead | None
+    ) -> None:
         """Note jobs that are too many operations, at the key whose value would have to be smaller."""
         if suited.per_step is None or suited.bound is None:
             return
         jobs, total = 1 if self.single else self.counts[index], None
         if steps is not None and not self.single:
-            total = partial(lambda each: sum(islice(drawn_lengths(each.lengths, each.stream), jobs)), steps)
+            total = partial(lambda each: sum(islice(each.drawn(), jobs)), steps)
         wrong = self.tally.add(suited.per_step, 1 if steps is None else steps.possible[-1], jobs, total)
         if wrong is not None:
             wrong = way_out(wrong, entry.batch, suited.bound)
@@ -440,10 +456,10 @@ class JobReader:
             here = [key for key in keys if key in self.jobs[index]]
             self.document.blame(("jobs", index, *here[:1]), wrong.message(show(model.name)))
 
-    def _record(self, index: int, entry: JobEntry, model: Model, steps: StepsRead) -> JobRecord:
+    def _record(self, index: int, entry: schema.JobEntry, model: Model, steps: StepsRead) -> JobRecord:
         """Make the record of an entry without mistakes."""
         document, path, process, rows = self.document, ("jobs", index), entry.arrival, self._rows(index, entry)
-        drawn = isinstance(process, ArrivalEntry) or rows is not None
+        drawn = isinstance(process, schema.ArrivalEntry) or rows is not None
         words = None if rows is None else rows.tenants
         return JobRecord(
             entry,
@@ -452,7 +468,7 @@ class JobReader:
             self.tenants[index],
             None if words is None else tuple(f"{self.tenants[index]}/{word}" for word in words),
             self.counts[index],
-            describe(process) if isinstance(process, ArrivalEntry) and rows is None else None,
+            schema.describe(process) if isinstance(process, schema.ArrivalEntry) and rows is None else None,
             rows,
             document.place((*path, "arrival")) if drawn else "",
             None if self.initials is None else self.initials.follows(index),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import islice, pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.bounds import MAX_CYCLES
 from lstmsim.base.errors import InputError, Mistake
@@ -19,9 +19,10 @@ from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, 
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, estimated_offer
-from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals, Stream, arrivals, offer_of, think_cycles
-from lstmsim.traffic.lengths import drawn_lengths
-from lstmsim.traffic.streams import StreamKey
+
+if TYPE_CHECKING:
+    from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals
+    from lstmsim.traffic.streams import StreamKey
 
 #: Arrival of a job, position of the job that it comes after (or None), latency that it should not exceed (or None).
 Coming = tuple[int, int | None, int | None]
@@ -88,7 +89,7 @@ def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Jo
     for each, shared, each_of in zip(read.records, keys, coming, strict=True):
         follows = each.follows is not None
         tenants = each.tenants or [each.tenant] * len(each_of)
-        numbers = islice(drawn_lengths(each.steps.lengths, each.steps.stream), len(each_of))
+        numbers = islice(each.steps.drawn(), len(each_of))
         for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True):
             own = {"name": next(unique), "steps": number, "arrival": arrival, "after": after, "tenant": tenant}
             own["states_of"] = after if follows else None
@@ -122,6 +123,8 @@ def _coming(each: JobRecord, clock: float, first: int) -> list[Coming]:
 def _drawn(
     process: OpenArrivals | ClosedLoop, count: int, clock: float, key: StreamKey, first: int
 ) -> Iterator[Coming]:
+    from lstmsim.traffic.arrivals import ClosedLoop, Stream, arrivals, think_cycles
+
     if isinstance(process, ClosedLoop):
         many = min(process.clients, count)
         thinking = [think_cycles(process, client, clock, key) for client in range(many)]
@@ -149,6 +152,8 @@ def offers_of(read: ReadScenario, requests: Sequence[int]) -> dict[str, Offer]:
         if firsts[-1].rows is not None:
             offer = estimated_offer(firsts[-1].rows.cycles, clock)
         elif firsts[-1].process is not None:
+            from lstmsim.traffic.arrivals import offer_of
+
             offer = offer_of(firsts[-1].process, clock)
         elif isinstance(stated, list):
             offer = estimated_offer(sorted(stated), clock)

@@ -18,7 +18,7 @@ from lstmsim.files.scenario.scenario_file import apply_overrides, checked_scenar
 from lstmsim.files.scenario.schema import ArrivalEntry
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.traffic.arrivals import ClosedLoop, Stream, arrival_arrays, deadline_arrays
-from lstmsim.traffic.lengths import length_arrays
+from lstmsim.traffic.lengths import InOrder, length_arrays
 from lstmsim.traffic.streams import CHUNK
 
 Ints = NDArray[np.int64]
@@ -85,7 +85,8 @@ def load_requests(
         ahead = max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(read.records)))
         chunk = max(1, count) if isinstance(each.entry.arrival, list) else ahead
         lengths, shared = each.steps.possible, read.keys_of_jobs(each)
-        templates = _templates(length_arrays(each.steps.lengths, each.steps.stream, chunk), lengths, len(jobs))
+        drawn = InOrder(lengths) if isinstance(each.steps.lengths, int) else each.steps.lengths
+        templates = _templates(length_arrays(drawn, each.steps.stream, chunk), lengths, len(jobs))
         jobs += [Job(**shared, steps=steps) for steps in lengths]
         origins += [index] * len(lengths)
         whose = each.tenants or [each.tenant]

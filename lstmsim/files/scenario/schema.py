@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from lstmsim.base.bounds import MAX_CELLS, MAX_CORES, MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, MAX_SIZE, MAX_STEPS
 from lstmsim.base.checks import DataPath, Notes, checker_of, printable
@@ -21,8 +21,10 @@ from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import COMMON
 from lstmsim.model.cell_rules import MAX_GATES, MAX_NODES
 from lstmsim.model.scenario import DISPATCH
-from lstmsim.traffic.arrivals import MAX_CLIENTS, Bursty, ClosedLoop, Fixed, OpenArrivals, Periodic, Poisson, Stream
-from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
+
+if TYPE_CHECKING:
+    from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals
+    from lstmsim.traffic.lengths import Lengths
 
 #: The default of a mapping that is left out.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -152,7 +154,7 @@ class ArrivalEntry(Entry):
     mean_on_ms: Milliseconds = 1.0
     mean_off_ms: Milliseconds = 1.0
     frame_ms: Milliseconds = 1.0
-    clients: Annotated[int, Key(low=1, high=MAX_CLIENTS)] = 1
+    clients: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
     think_ms: Annotated[float, Key(low=0, high=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"
     path: ArrivalPath = ""
@@ -212,6 +214,8 @@ def _mistakes(
 
 def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
     """Turn an entry without mistakes into a description; `InputError` for kind `file`, which has to be read."""
+    from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream
+
     match entry.kind:
         case "fixed":
             return Fixed(entry.interval_cycles, entry.start_cycle)
@@ -289,6 +293,8 @@ def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
 
 def random_lengths(entry: StepsEntry) -> Lengths | None:
     """Turn an entry without mistakes into a distribution; None if a file has to be read for it."""
+    from lstmsim.traffic.lengths import Geometric, Uniform, Weighted
+
     match entry.kind:
         case "list":
             return Weighted(tuple(entry.values or ()), tuple(entry.weights or ()))

@@ -9,16 +9,8 @@ from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
+from lstmsim.files.scenario import schema
 from lstmsim.files.scenario.models import file_path
-from lstmsim.files.scenario.schema import (
-    ArrivalEntry,
-    JobEntry,
-    Measure,
-    ScenarioFile,
-    StepsEntry,
-    TraceEntry,
-    measure_of,
-)
 from lstmsim.files.yaml.document import Document
 
 if TYPE_CHECKING:
@@ -47,7 +39,7 @@ class Rows:
         words = self.file.labels.get(self.tenant_column)
         return None if words is None else [words[number] for number in self.numbers]
 
-    def steps(self, measure: Measure) -> list[int] | None:
+    def steps(self, measure: schema.Measure) -> list[int] | None:
         """Give the steps of each row; None if the file has no such columns."""
         column = self.file.lengths.get(measure)
         return None if column is None else [column[number] for number in self.numbers]
@@ -58,13 +50,13 @@ class _Source:
     """A file of arrivals as a scenario names it."""
 
     place: DataPath
-    entry: ArrivalEntry | TraceEntry
+    entry: schema.ArrivalEntry | schema.TraceEntry
     shared: bool
 
     @property
     def job(self) -> str | None:
         """Word of the rows that are taken; None: all rows."""
-        return self.entry.job if isinstance(self.entry, ArrivalEntry) else None
+        return self.entry.job if isinstance(self.entry, schema.ArrivalEntry) else None
 
     @property
     def words(self) -> set[str]:
@@ -104,8 +96,8 @@ class Traces:
     def __init__(
         self,
         document: Document,
-        order: ScenarioFile | None,
-        entries: Sequence[JobEntry | None],
+        order: schema.ScenarioFile | None,
+        entries: Sequence[schema.JobEntry | None],
         names: Sequence[str],
         tenants: Sequence[str],
     ) -> None:
@@ -128,15 +120,15 @@ class Traces:
         except InputError as error:
             self.document.mistakes.extend(error.mistakes)
 
-    def named(self, index: int, entry: JobEntry) -> bool:
+    def named(self, index: int, entry: schema.JobEntry) -> bool:
         """Tell whether a file is named from which the entry's arrivals come."""
         return self._source(index, entry) is not None
 
-    def unread(self, index: int, entry: JobEntry) -> bool:
+    def unread(self, index: int, entry: schema.JobEntry) -> bool:
         """Tell whether the entry has a file of arrivals whose rows are unknown. A mistake has been noted then."""
         return self._source(index, entry) is not None and index not in self._rows
 
-    def rows(self, index: int, entry: JobEntry) -> Rows | None:
+    def rows(self, index: int, entry: schema.JobEntry) -> Rows | None:
         """Give the rows that entry number `index` takes; None if it has no file, or a noted mistake hides its rows."""
         source = self._source(index, entry)
         if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
@@ -153,11 +145,11 @@ class Traces:
         self._rows[index] = Rows(file, numbers, source.entry.tenant_column)
         return self._rows[index]
 
-    def _shares(self, entry: JobEntry) -> bool:
+    def _shares(self, entry: schema.JobEntry) -> bool:
         return self.whole is not None and "arrival" not in entry.given
 
-    def _source(self, index: int, entry: JobEntry) -> _Source | None:
-        if isinstance(entry.arrival, ArrivalEntry) and entry.arrival.kind == "file":
+    def _source(self, index: int, entry: schema.JobEntry) -> _Source | None:
+        if isinstance(entry.arrival, schema.ArrivalEntry) and entry.arrival.kind == "file":
             return _Source(("jobs", index, "arrival"), entry.arrival, shared=False)
         if self.whole is not None and self._shares(entry):
             return _Source(("arrivals",), self.whole, shared=True)
@@ -186,14 +178,14 @@ class Traces:
         """Give the columns that all entries together need of the file of a source."""
         from lstmsim.files.scenario.arrival_file import Wanted
 
-        words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
+        words, measures = dict.fromkeys(sorted(source.words)), dict[schema.Measure, None]()
         for index, entry in enumerate(self.entries):
             other = None if entry is None else self._source(index, entry)
             if entry is None or other is None or self._key(other) != self._key(source):
                 continue
             words |= dict.fromkeys(sorted(other.words))
-            if isinstance(entry.steps, StepsEntry) and entry.steps.kind == "column":
-                measures[measure_of(entry.steps)] = None
+            if isinstance(entry.steps, schema.StepsEntry) and entry.steps.kind == "column":
+                measures[schema.measure_of(entry.steps)] = None
         return Wanted(tuple(words), tuple(measures), source.entry.speedup, source.entry.rows)
 
     def _filtered(self, file: ArrivalFile, source: _Source) -> Sequence[int]:

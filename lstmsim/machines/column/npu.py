@@ -13,16 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
-from lstmsim.base.bounds import (
-    MAX_BANKS,
-    MAX_GB_PER_S,
-    MAX_LATENCY_CYCLES,
-    MAX_PES,
-    MAX_SIZE,
-    MAX_THREADS,
-    MAX_WEIGHT_KIB,
-    MIN_GB_PER_S,
-)
+from lstmsim.base import bounds
 from lstmsim.base.checks import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
@@ -56,10 +47,10 @@ _AS_TAIL = "assumption, because it is what the tail unit gives in a cycle by def
 
 
 def _depth(meaning: str, low: int = 1, source: str = _DEEP, vary: bool = True) -> Key:
-    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=vary)
+    return Key(meaning, "cycles", low, bounds.MAX_LATENCY_CYCLES, source=source, vary=vary)
 
 
-def _count(meaning: str, high: int = MAX_PES, source: str = "", follows: str = "", vary: bool = True) -> Key:
+def _count(meaning: str, high: int = bounds.MAX_PES, source: str = "", follows: str = "", vary: bool = True) -> Key:
     return Key(meaning, "", 1, high, source=source, vary=vary, follows=follows)
 
 
@@ -137,9 +128,9 @@ class ColumnCore:
     npe: Annotated[int, _count("multipliers of the core")]
     ep: Annotated[int, _count("elements in parallel")]
     vp: Annotated[int, _count("rows in parallel", follows="npe // ep")]
-    threads: Annotated[int, _count("jobs that the core works on in turn", MAX_THREADS, _ONE_THREAD)] = 1
-    tail_width: Annotated[int, _count("units that enter the tail in a cycle", MAX_SIZE, _NARROW)] = 64
-    accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", MAX_BANKS, _TWO_BANKS)] = 2
+    threads: Annotated[int, _count("jobs that the core works on in turn", bounds.MAX_THREADS, _ONE_THREAD)] = 1
+    tail_width: Annotated[int, _count("units that enter the tail in a cycle", bounds.MAX_SIZE, _NARROW)] = 64
+    accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", bounds.MAX_BANKS, _TWO_BANKS)] = 2
     tree_inputs: Annotated[int | None, _count("leaves of each adder tree", source=_PLAIN_TREES)] = None
     cat: Annotated[int, _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES)] = 1
     thread_policy: Annotated[
@@ -149,7 +140,8 @@ class ColumnCore:
     block_order: Annotated[str, Key("order of the tiles of a matrix", choices=BLOCK_ORDERS, source=_ROW_ORDER)] = "row"
     latency: Annotated[Latency, Key("pipeline depths", "cycles", source=_DEEP)] = field(default_factory=Latency)
     weight_kib: Annotated[
-        int | None, Key("memory for weights", "KiB", 1, MAX_WEIGHT_KIB, source=f"{_ON_CHIP}: as much as it takes")
+        int | None,
+        Key("memory for weights", "KiB", 1, bounds.MAX_WEIGHT_KIB, source=f"{_ON_CHIP}: as much as it takes"),
     ] = None
     weight_bits: Annotated[
         int, Key("a weight in that memory", "bits", 1, 64, source="column-wise LSTM patent: 8-bit weights")
@@ -246,12 +238,15 @@ class Memory:
     2500
     """
 
-    gb_per_s: Annotated[float, Key("bandwidth in 10^9 bytes a second", "GB/s", MIN_GB_PER_S, MAX_GB_PER_S)]
+    gb_per_s: Annotated[
+        float, Key("bandwidth in 10^9 bytes a second", "GB/s", bounds.MIN_GB_PER_S, bounds.MAX_GB_PER_S)
+    ]
     latency_cycles: Annotated[
         int, _depth("from the end of a transfer until its weights can be used", 0, _DRAM, vary=False)
     ] = 64
     prefetch_blocks: Annotated[
-        int, _count("row blocks of streamed weights that a core has room for", MAX_BANKS, _TWO_BLOCKS, vary=False)
+        int,
+        _count("row blocks of streamed weights that a core has room for", bounds.MAX_BANKS, _TWO_BLOCKS, vary=False),
     ] = 2
 
     def mistakes(self) -> list[tuple[str, str]]:
@@ -333,7 +328,7 @@ class Exchange:
     latency_cycles: Annotated[
         int, _depth("from an element's turn on the link until other cores can read it", 0, _ACROSS, vary=False)
     ] = 8
-    width: Annotated[int, _count("elements that the link takes in a cycle", MAX_SIZE, _AS_TAIL, vary=False)] = 64
+    width: Annotated[int, _count("elements that the link takes in a cycle", bounds.MAX_SIZE, _AS_TAIL, vary=False)] = 64
 
     @property
     def visible_cycles(self) -> int:

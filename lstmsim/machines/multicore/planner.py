@@ -13,17 +13,8 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import CONDITIONS, Candidate, Cut, GemmPlan, Product
+from lstmsim.machines.multicore import cuts
 from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
-from lstmsim.machines.multicore.cuts import (
-    blis_cut,
-    estimated_cycles,
-    fitness_of,
-    is_idle,
-    k_cuts,
-    mn_cuts,
-    normalised,
-    second_stage,
-)
 
 
 def conditions_of(
@@ -49,7 +40,7 @@ def conditions_of(
         "balance": rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks)),
         "contention": float(cut.p_k),
         "traffic": float(traffic),
-        "cycles": estimated_cycles(chip, product, cut, caches, packed),
+        "cycles": cuts.estimated_cycles(chip, product, cut, caches, packed),
     }
 
 
@@ -128,18 +119,18 @@ def plan(
     packed: whether B was packed before.
     """
     settings = settings or Settings()
-    pairs = mn_cuts(product, threads) if settings.mn == "all" else (blis_cut(product, threads),)
-    parts = {cut: is_idle(chip, product, cut) for cut in k_cuts(chip, product, threads)}
+    pairs = cuts.mn_cuts(product, threads) if settings.mn == "all" else (cuts.blis_cut(product, threads),)
+    parts = {cut: cuts.is_idle(chip, product, cut) for cut in cuts.k_cuts(chip, product, threads)}
     kept = (*pairs, *(cut for cut, idle in parts.items() if not idle))
     raw = [conditions_of(chip, product, cut, caches, packed) for cut in kept]
     weights, rows = settings.weights, []
-    for cut, own, of in zip(kept, raw, normalised(raw), strict=True):
-        fitness = fitness_of([of[name] for name in weights], weights.values())
+    for cut, own, of in zip(kept, raw, cuts.normalised(raw), strict=True):
+        fitness = cuts.fitness_of([of[name] for name in weights], weights.values())
         rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(chip, cut, own, settings))))
     ranked = tuple(sorted(rows, key=lambda row: (-row.fitness, row.cut.p_k)))
     # a cut of rows and columns is always accepted, and one is always there
     chosen = next(rank for rank, each in enumerate(ranked) if not each.why_not)
-    stage = second_stage(chip, ranked[chosen].cut)
+    stage = cuts.second_stage(chip, ranked[chosen].cut)
     return GemmPlan(
         product=product,
         blocks=blocks_of(chip)._asdict(),
@@ -166,5 +157,5 @@ def _why_not(chip: MulticoreCpu, cut: Cut, raw: Mapping[str, float], settings: S
         yield f"padding > {settings.most_padding:g}"
     if cut.p_k > settings.most_p_k:
         yield f"p_k > {settings.most_p_k}"
-    if not second_stage(chip, cut).relieves:
+    if not cuts.second_stage(chip, cut).relieves:
         yield "no relief"

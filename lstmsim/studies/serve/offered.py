@@ -18,27 +18,14 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.studies.serve.demands import (
-    Demand,
-    Kind,
-    Ranked,
-    bare,
-    beat,
-    bounds,
-    drawn_places,
-    kind_of,
-    meeting,
-    memory_cycles,
-    preemption_of,
-    relaxation_at,
-)
+from lstmsim.studies.serve import demands
 from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
 def apart(scenario: Scenario) -> list[Scenario]:
     """Give the parts of a scenario whose jobs meet no job of another part: on no core, in no memory, in no chain."""
-    groups = meeting((cores, name) for name, cores in _cores(scenario).items())
+    groups = demands.meeting((cores, name) for name, cores in _cores(scenario).items())
     if len(groups) < 2 or _shares_apart(scenario, groups):
         return [scenario]
     parts = []
@@ -133,7 +120,7 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
         rest = _load(scenario.chip, _mix(staying, offers), measured, ordered) if staying else None
         lasting = rest.offered if rest else 0.0
         load = replace(load, unsure=rest.unsure if rest else "")
-    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
+    beats = demands.beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
     return Traffic(
         replace(
             load,
@@ -154,7 +141,7 @@ def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, 
         if offer.rate_per_second > 0:
             entry = offer.entry or job.tenant
             # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
-            groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
+            groups.setdefault((entry,) if offer.lengths else (entry, *demands.kind_of(job)), []).append(job)
     return groups
 
 
@@ -192,7 +179,7 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
-    plain, rate = replace(bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
+    plain, rate = replace(demands.bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
     how = offer.variability, offer.memory_seconds, offer.process
     return [
         _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
@@ -225,7 +212,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     program = machines.lower(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
-    parts, cores, relaxation = bounds(kinds, threads, chip.core_figures[0].unit.bound)
+    parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound)
     certain = max(parts.values())
     rate = sum(share.rate for share in mix)
     measured = max(measured, 8 * sum(threads))
@@ -242,14 +229,14 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     if not other:
         parts["saturated"] = saturated
     offered = max(*parts.values(), stopped)
-    meeting = len(threads) > 1 and any(core.shared for core in program.cores)
-    unsure = _unsure(parts, preemption, certain if meeting else offered)
+    together = len(threads) > 1 and any(core.shared for core in program.cores)
+    unsure = _unsure(parts, preemption, certain if together else offered)
     unknown = other and not whole and saturated >= 1
     worst = max(parts.get("memory", 0.0), 0.0 if unknown or whole else saturated)
     if preemption is not None and preemption.load is not None:
         worst = max(worst, preemption.most)
     if worst >= certain and not unsure:
-        relaxation = max(relaxation, relaxation_at(kinds, worst, sum(threads)))
+        relaxation = max(relaxation, demands.relaxation_at(kinds, worst, sum(threads)))
     return Load(
         offered,
         parts,
@@ -264,13 +251,17 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     )
 
 
-def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], threads: Sequence[int]) -> Preemption | None:
+def _preemption(
+    chip: Chip, mix: Sequence[_Share], kinds: Sequence[demands.Kind], threads: Sequence[int]
+) -> Preemption | None:
     """Measure what the mix asks for with what preemption adds."""
     ranked = tuple(
-        Ranked(share.ranked, share.ranked.tenant or share.job.name, kind.rate, kind.alone.threads, share.process)
+        demands.Ranked(
+            share.ranked, share.ranked.tenant or share.job.name, kind.rate, kind.alone.threads, share.process
+        )
         for share, kind in zip(mix, kinds, strict=True)
     )
-    return preemption_of(chip, ranked, tuple(threads))
+    return demands.preemption_of(chip, ranked, tuple(threads))
 
 
 def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
@@ -289,7 +280,7 @@ def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: fl
     return f"preemption may bring the load to {preemption.most:.3g}, and how much less it brings is not known"
 
 
-def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]:
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, demands.Demand]]:
     """Give each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
     lengths: dict[Job, list[int]] = {}
     for share in mix:
@@ -306,18 +297,18 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]
 
 
 @lru_cache(maxsize=1024)
-def _demand(chip: Chip, job: Job) -> Demand:
+def _demand(chip: Chip, job: Job) -> demands.Demand:
     """Give the cycles of arrays, threads and each memory that a job alone takes: the least over its choices."""
     each = []
     for choice in _choices(chip, job):
         program = machines.lower(chip, (choice,))
         totals = engines.totals(program, check=False)
         busy, members = totals.cycles[: len(chip.core_figures), _BUSY], max(1, len(cores_at_once(chip, choice)))
-        memories = memory_cycles(program, program.tasks[0])
+        memories = demands.memory_cycles(program, program.tasks[0])
         least = *memories.min(axis=0).tolist(), memories.sum(axis=1).min() / max(1, memories.shape[1])
         each.append((float(busy.sum()), float(totals.makespan_cycles * members), *least))
     units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
-    return Demand(units, threads, tuple(memory))
+    return demands.Demand(units, threads, tuple(memory))
 
 
 def _choices(chip: Chip, job: Job) -> list[Job]:
@@ -343,13 +334,13 @@ def _choices(chip: Chip, job: Job) -> list[Job]:
     return single
 
 
-def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> Kind:
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: demands.Demand) -> demands.Kind:
     cores, clock = frozenset(share.job.allowed(len(threads))), chip.frequency_mhz * 1e6
     limit, patience = share.ranked.queue_limit, share.ranked.patience
     room = inf if limit is None else float(limit)
     if patience is not None:
         room = min(room, patience * sum(threads[core] for core in cores) / alone.threads)
-    return Kind(share.rate / clock, share.variability, cores, alone, room, share.memory_seconds * clock)
+    return demands.Kind(share.rate / clock, share.variability, cores, alone, room, share.memory_seconds * clock)
 
 
 @lru_cache(maxsize=64)
@@ -357,10 +348,10 @@ def _capacity(
     chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
 ) -> float:
     """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last."""
-    drawn = np.array(drawn_places(shares, requests))
+    drawn = np.array(demands.drawn_places(shares, requests))
     started = engines.totals(machines.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
-    groups = meeting(zip(sets, range(len(sets)), strict=True))
+    groups = demands.meeting(zip(sets, range(len(sets)), strict=True))
     own = next(sorted(places) for _, places in groups if drawn[started.argmax()] in places)
     inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
     # the first ones of all threads start at once

@@ -10,23 +10,11 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.studies.serve import saturation
 from lstmsim.studies.serve.offered import capacity_of, load_of
 from lstmsim.studies.serve.request import SaturateRequest
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
-from lstmsim.studies.serve.saturation import (
-    VERDICTS,
-    Judged,
-    Known,
-    Saturation,
-    SearchInterrupted,
-    Tried,
-    bisect_verdicts,
-    check_search,
-    far_above,
-    joined,
-    judged,
-)
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import refuse, takes, wrong_value
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
@@ -51,7 +39,7 @@ _SPARE = 1.2
 
 
 @takes(SaturateRequest)
-def saturate(request: SaturateRequest) -> Saturation:
+def saturate(request: SaturateRequest) -> saturation.Saturation:
     """Find the highest rate at which latencies certainly keep their bounds, and the lowest at which they do not.
 
     Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
@@ -84,8 +72,8 @@ def saturate(request: SaturateRequest) -> Saturation:
         return upper - lower <= tolerance * upper
 
     try:
-        return runs.answer(bisect_verdicts(runs.judge, *ends, close=close, doublings=doublings))
-    except SearchInterrupted as stopped:
+        return runs.answer(saturation.bisect_verdicts(runs.judge, *ends, close=close, doublings=doublings))
+    except saturation.SearchInterrupted as stopped:
         stopped.found = replace(runs.answer(stopped.known), complete=False)
         raise
 
@@ -150,16 +138,20 @@ class _Runs:
         else:
             high = bound if high is None else min(high, bound)
         bounds = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
-        check_search(low, high, tolerance, bounds | {f"bound of {name}": ms for name, ms in self.bounds_ms.items()})
+        saturation.check_search(
+            low, high, tolerance, bounds | {f"bound of {name}": ms for name, ms in self.bounds_ms.items()}
+        )
         return low, high
 
-    def answer(self, known: Known) -> Saturation:
+    def answer(self, known: saturation.Known) -> saturation.Saturation:
         """Give the result of these runs."""
         best, worst, undecided, runs = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
-        return Saturation(best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine)
+        return saturation.Saturation(
+            best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine
+        )
 
-    def judge(self, rate: float) -> Tried:
+    def judge(self, rate: float) -> saturation.Tried:
         """Judge one rate, and report that it is done."""
         tried = self._judge(rate)
         self.done += 1
@@ -167,16 +159,16 @@ class _Runs:
             self.progress(min(self.done, self.about), self.about)
         return tried
 
-    def _judge(self, rate: float) -> Tried:
+    def _judge(self, rate: float) -> saturation.Tried:
         """Judge one rate, by as many requests as its verdict needs."""
         known = load_of(self.scenario, [*self.overrides, *rate_overrides(self.rates, rate)], self.sizes[1])
         # What preemption adds does not grow in proportion to the rate.
         load = self.capacity.load(rate) if known.preemption is None else known.offered
         if known.unsure:
-            return Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
+            return saturation.Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
         # Where requests may leave the queue it may be stable at any load.
         if load >= 1 - 1e-9 and not self.leaving:
-            return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
+            return saturation.Tried(rate, None, saturation.VERDICTS["unstable"], verdict="unstable", load=load)
         needs, (size, most) = self._needs(known.relaxation), self.sizes
         while True:
             tried = self._tried(rate, load, size, size == most)
@@ -185,7 +177,7 @@ class _Runs:
                 return replace(tried, needs=needs)
             size = following
 
-    def _next(self, size: int, needs: int | None, tried: Tried) -> int:
+    def _next(self, size: int, needs: int | None, tried: saturation.Tried) -> int:
         """Say how many requests the next run has, after one that could not tell; `size`: there is none.
 
         Far more requests beyond a bound than may be show sooner than an interval that the bound is broken. Where the
@@ -208,9 +200,9 @@ class _Runs:
         units = max(relaxation, 1 / self.least_share)
         return ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
 
-    def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
+    def _tried(self, rate: float, load: float, size: int, last: bool) -> saturation.Tried:
         overrides = [*self.overrides, *rate_overrides(self.rates, rate)]
-        wanted = tuple(sorted({99.0, self.percentile, *far_above(self.percentile)}))
+        wanted = tuple(sorted({99.0, self.percentile, *saturation.far_above(self.percentile)}))
         served = serve_on_horizon(self.scenario, size, overrides, wanted)
         serving = served.serving
         came = serving.requests + serving.rejected
@@ -218,9 +210,9 @@ class _Runs:
         if served.full_at is not None:
             # one giant burst may be the cause: where a run is cut off says nothing of what comes behind
             text = f"more than {served.window:,} requests were in the machine at once, where the run ended"
-            return Tried(rate, None, None, away, "cannot tell", came, load, missing=text)
+            return saturation.Tried(rate, None, None, away, "cannot tell", came, load, missing=text)
         if serving.verdict == "unstable" and last:
-            return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
+            return saturation.Tried(rate, None, saturation.VERDICTS["unstable"], away, "unstable", came, load)
         widths = 1.0 if last else _EARLY
         every = self._judged(serving, serving.latency, None, serving.requests, serving.rejected, widths)
         tenants = {
@@ -230,11 +222,11 @@ class _Runs:
         }
         parts = [*tenants.values(), *([] if self.bound_ms is None else [every])]
         missing = set(self.bounds_ms) - set(tenants)
-        verdict = joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
-        return Tried(
+        verdict = saturation.joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
+        return saturation.Tried(
             rate=rate,
             p99_ms=serving.ms(serving.latency.p99.value),
-            kept=VERDICTS[verdict],
+            kept=saturation.VERDICTS[verdict],
             rejected=away,
             verdict=verdict,
             requests=came,
@@ -247,14 +239,14 @@ class _Runs:
 
     def _judged(
         self, serving: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
-    ) -> Judged:
+    ) -> saturation.Judged:
         """Judge one bound: of all requests (None) or of a tenant."""
         interval = latency.percentiles[self.percentile].scaled(serving.ms(1))
         # A queue of so many places is a random walk that has been everywhere after its square.
         walk, load = float(serving.most_waiting) ** 2, serving.load
         alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
         bound = self.bounds_ms[name] if name is not None else self.bound_ms
-        return judged(
+        return saturation.judged(
             interval,
             interval.value if bound is None else bound,
             self.percentile,
@@ -263,6 +255,8 @@ class _Runs:
             may_leave=bool(self.leaving) if name is None else name in self.leaving,
             alike=alike,
             widths=widths,
-            others={each: serving.ms(latency.percentiles[each].value) for each in far_above(self.percentile)},
+            others={
+                each: serving.ms(latency.percentiles[each].value) for each in saturation.far_above(self.percentile)
+            },
             units=latency.units,
         )

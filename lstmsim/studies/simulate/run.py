@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
 from lstmsim.analysis.report import Report, measure
-from lstmsim.analysis.timeline import Timeline, build_timeline, job_groups
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.engines.fast import run as fast
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
-from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.loading import Source, load_scenario
@@ -25,6 +23,7 @@ from lstmsim.studies.simulate.request import SimulateRequest
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation, Window
     from lstmsim.analysis.replay import Checked, Outputs
+    from lstmsim.analysis.timeline import Timeline
     from lstmsim.studies.serve.result import Serving
 
 
@@ -83,6 +82,8 @@ class Run:
         """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
         if self.engine == "fast" and "trace" not in self.__dict__:
             return fast.totals(self.program, check=not self.lowered)
+        from lstmsim.program.accounts import totals_of
+
         return totals_of(self.program, self.trace)
 
     @cached_property
@@ -96,6 +97,8 @@ class Run:
     @cached_property
     def timeline(self) -> Timeline:
         """What happened cycle by cycle, for pictures and trace files."""
+        from lstmsim.analysis.timeline import build_timeline, job_groups
+
         chip = self.scenario.chip
         names = [job.name for job in self.scenario.jobs]
         unit = chip.core_figures[0].unit.name

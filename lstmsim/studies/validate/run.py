@@ -27,21 +27,8 @@ from lstmsim.model.fusion.schemes import counted
 from lstmsim.model.scenario import Chip
 from lstmsim.model.sparse.made import drawn_dense, drawn_lengths, drawn_rows
 from lstmsim.program.unflatten import tabled
+from lstmsim.studies.validate import groups as tables
 from lstmsim.studies.validate.column_claims import Arrays, Speeds, whole_numbers
-from lstmsim.studies.validate.groups import (
-    CPP,
-    FITTED_GROUP,
-    HELD_OUT_GROUP,
-    RTL,
-    V100,
-    Bench,
-    brainwave_group,
-    in_group,
-    intel_group,
-    layer,
-    v100_group,
-    v100_rows,
-)
 from lstmsim.studies.validate.rows import TOPICS, ClaimRow, Finding, Group, Validation, Verdict
 
 #: Rows and columns of a sixteenth of the recurrent weights of an LSTM of 2,048 units, entries of a row on average (a
@@ -168,8 +155,8 @@ _ORDERS = ("sorted", "plain")
 
 
 def _chip(overrides: tuple[str, ...] = ()) -> Chip:
-    job = {"model": {"layers": [layer("lstm", 8, 8)]}, "steps": 1}
-    return load_scenario({"chip": V100, "jobs": [job]}, overrides).chip
+    job = {"model": {"layers": [tables.layer("lstm", 8, 8)]}, "steps": 1}
+    return load_scenario({"chip": tables.V100, "jobs": [job]}, overrides).chip
 
 
 def _fused() -> Any:
@@ -201,7 +188,7 @@ _REASONS = {
 NOT_SIMULATED: Mapping[str, str] = {key: reason for reason, keys in _REASONS.items() for key in keys.split()}
 
 
-def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
+def _judges(bench: tables.Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
     """For each claim, by its key, the topic and the function that judges it."""
     arrays, speeds, kernels = Arrays(bench), Speeds(bench, rows), Kernels(bench.engine)
     return {
@@ -230,11 +217,11 @@ def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, J
 
 
 #: The keys of all claims that are known here.
-KEYS = frozenset(_judges(Bench(), ())) | frozenset(NOT_SIMULATED)
+KEYS = frozenset(_judges(tables.Bench(), ())) | frozenset(NOT_SIMULATED)
 
 
 def claim_rows(
-    claims: Sequence[Claim], rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
+    claims: Sequence[Claim], rows: Sequence[Measurement], bench: tables.Bench, tick: Callable[[], None] = lambda: None
 ) -> tuple[ClaimRow, ...]:
     """Give a row for every claim, by topic and then in the order of `claims`.
 
@@ -265,7 +252,7 @@ def claim_rows(
 CLAIMS = "claims"
 
 #: The parts of a validation that can be asked for, in the order of the tables.
-GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, V100, CLAIMS)
+GROUPS = (tables.RTL, tables.CPP, tables.FITTED_GROUP, tables.HELD_OUT_GROUP, tables.V100, CLAIMS)
 
 
 @dataclass(frozen=True)
@@ -300,7 +287,7 @@ def validate(
     if mistakes:
         raise InputError(mistakes)
     figures = figures or read_published()
-    bench = Bench(engine)
+    bench = tables.Bench(engine)
     parts = [_part(each, figures) for each in wanted if each != CLAIMS]
     claimed = figures.claims if CLAIMS in wanted else ()
     tick = _ticker(sum(size for size, _ in parts) + len(claimed), progress)
@@ -313,13 +300,13 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
     return Mistake(what, f"no {what} called {name!r}{nearest(name, known) or '; there are: ' + ', '.join(known)}")
 
 
-def _part(key: str, figures: Published) -> tuple[int, Callable[[Bench, Callable[[], None]], Group]]:
+def _part(key: str, figures: Published) -> tuple[int, Callable[[tables.Bench, Callable[[], None]], Group]]:
     """How many comparisons a group has, and what makes it."""
-    if key in (RTL, CPP):
-        return len(figures.intel), partial(intel_group, key, figures.intel)
-    if key == V100:
-        return len(v100_rows(figures.deepbench)), partial(v100_group, figures.deepbench)
-    return len(in_group(key, figures.deepbench)), partial(brainwave_group, key, figures.deepbench)
+    if key in (tables.RTL, tables.CPP):
+        return len(figures.intel), partial(tables.intel_group, key, figures.intel)
+    if key == tables.V100:
+        return len(tables.v100_rows(figures.deepbench)), partial(tables.v100_group, figures.deepbench)
+    return len(tables.in_group(key, figures.deepbench)), partial(tables.brainwave_group, key, figures.deepbench)
 
 
 def _ticker(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:

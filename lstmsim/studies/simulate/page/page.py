@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lstmsim.analysis import report_text
 from lstmsim.analysis.report import JobReport, Report, latency_statistics
-from lstmsim.analysis.report_text import (
-    core_rows,
-    meaning,
-    part_cycles,
-    planned_grid,
-    reason,
-    remedy,
-    shown_accounts,
-    shown_jobs,
-)
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
@@ -70,7 +61,7 @@ def shown(*parts: Part | str | None) -> Markup:
 
 def accounts_section(report: Report) -> Section:
     """Make the section: bars for every core, what each name means and how to get less of it, and a table."""
-    unit, part = report.unit.name, part_cycles(report)
+    unit, part = report.unit.name, report_text.part_cycles(report)
     pe_cycles = [core.pe_cycles for core in report.cores]
     bars = element(
         "div",
@@ -78,8 +69,8 @@ def accounts_section(report: Report) -> Section:
         _bars(f"Cycles: what the {unit} did", report.accounts, [core.cycles for core in report.cores], "cycles"),
         class_="pair",
     )
-    names = shown_accounts(report)
-    rows = (row for core in report.cores for row in core_rows(report, f"core {core.index}", [core], names))
+    names = report_text.shown_accounts(report)
+    rows = (row for core in report.cores for row in report_text.core_rows(report, f"core {core.index}", [core], names))
     head = ["core", *report.columns, "useful", *names]
     numbers = shown(grid(head, rows, "Cycles by name, and their share", limit=2 * _TABLE_CORES, more="rows of cores"))
     if len(report.cores) > _OPEN_CORES:
@@ -117,15 +108,15 @@ def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], 
 
 
 def _losses(report: Report) -> Grid:
-    losses, part = report.losses, part_cycles(report)
+    losses, part = report.losses, report_text.part_cycles(report)
     total = sum(losses.values())
     rows = [
         (
             joined([draw.swatch(state_class(name)), name], "&nbsp;"),
             count,
             percent(count, total),
-            meaning(name, report),
-            remedy(name, report),
+            report_text.meaning(name, report),
+            report_text.remedy(name, report),
         )
         for name, count in losses.items()
         if count
@@ -304,7 +295,7 @@ _VIEWERS = {
 
 def answer(report: Report) -> str:
     """Describe the run in a line: how busy the machine was, and what mainly kept it from more."""
-    text = reason(report)
+    text = report_text.reason(report)
     return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."
 
 
@@ -317,7 +308,7 @@ def _what_ran(scenario: Scenario) -> Section:
     content = sections.shown(
         _cores(scenario),
         " ".join((*target.shared_parts(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
-        None if planned is None else planned_grid(planned, title, _PLANS, more),
+        None if planned is None else report_text.planned_grid(planned, title, _PLANS, more),
         None if planned is None else planned.note,
         _models(scenario),
     )
@@ -381,7 +372,7 @@ def _layers(model: Model) -> str:
 
 def _jobs_section(scenario: Scenario, report: Report) -> Section:
     """When and where each job ran; long lists can be scrolled and are cut with a count."""
-    some = shown_jobs(report, _JOBS)
+    some = report_text.shown_jobs(report, _JOBS)
     deadlines = any(job.deadline is not None for job in report.jobs)
     stopped = any(job.preempted for job in report.jobs)
 

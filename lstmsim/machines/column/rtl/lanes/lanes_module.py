@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lstmsim.machines.column.rtl.lanes import lane_module
 from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of, chosen, unit_memories
-from lstmsim.machines.column.rtl.lanes.lane_module import (
-    Module,
-    Port,
-    StateWrite,
-    host_ports,
-    lane_module,
-    module_text,
-    scalar_bits,
-    scalar_module,
-    table_ports,
-)
 from lstmsim.machines.column.rtl.lanes.netlist import safe
 from lstmsim.machines.column.rtl.layout import depth_of, short_lines
 from lstmsim.machines.column.rtl.plan import Design, StageRow
@@ -57,21 +47,21 @@ TOKEN: Mapping[str, str] = {
 
 def core_text(core: CoreLanes) -> str:
     """Write the modules of the lanes of a core; `npu_lanes_c<core>` is the one that others see."""
-    modules = [lane_module(core, kind) for kind in range(len(core.kinds))]
-    scalars = [scalar_module(core, kind, each.controls) for kind, each in enumerate(modules)]
+    modules = [lane_module.lane_module(core, kind) for kind in range(len(core.kinds))]
+    scalars = [lane_module.scalar_module(core, kind, each.controls) for kind, each in enumerate(modules)]
     texts = [each.text for each in (*modules, *scalars) if each]
     return "\n".join([*texts, _lanes(core, modules, scalars)])
 
 
-def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module | None]) -> str:
+def _lanes(core: CoreLanes, modules: Sequence[lane_module.Module], scalars: Sequence[lane_module.Module | None]) -> str:
     width, plan, sums = core.plan.core.tail_width, core.plan, core.plan.sums
-    ports = [Port(name, "") for name in ("clock", "reset", "host_write")]
-    ports += [Port(name, "[31:0]") for name in ("host_address", "host_data")]
-    ports += [Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in TOKEN.items()]
-    ports.append(Port("sums", f"[{width * sums * core.precision.tail_bits - 1}:0]"))
+    ports = [lane_module.Port(name, "") for name in ("clock", "reset", "host_write")]
+    ports += [lane_module.Port(name, "[31:0]") for name in ("host_address", "host_data")]
+    ports += [lane_module.Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in TOKEN.items()]
+    ports.append(lane_module.Port("sums", f"[{width * sums * core.precision.tail_bits - 1}:0]"))
     vector = width * core.precision.vector_bits
     ports += [
-        Port(f"y_{kind.number}_{slot}", f"[{vector - 1}:0]", output=True)
+        lane_module.Port(f"y_{kind.number}_{slot}", f"[{vector - 1}:0]", output=True)
         for kind in plan.kinds
         for slot in range(len(kind.outputs))
     ]
@@ -83,7 +73,9 @@ def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module 
         if scalar:
             body += _scalars(core, kind, module, scalar)
         body += _instances(core, kind, module, sums)
-    text = module_text(f"npu_lanes_c{plan.number} #(parameter D = {depth_of(plan)})", ports, "\n".join(body))
+    text = lane_module.module_text(
+        f"npu_lanes_c{plan.number} #(parameter D = {depth_of(plan)})", ports, "\n".join(body)
+    )
     return (
         f"// All lanes of core {plan.number}. Entry CONVERT of the delay line d_* is the turn in its own cycle.\n{text}"
     )
@@ -185,7 +177,7 @@ def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
     return f"d_{field}[{entry}]"
 
 
-def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterator[str]:
+def _instances(core: CoreLanes, kind: int, module: lane_module.Module, sums: int) -> Iterator[str]:
     """The lanes of a kind, side by side."""
     plan, precision = core.plan, core.precision
     width, cell = plan.core.tail_width, plan.kinds[kind].cell
@@ -198,7 +190,7 @@ def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterato
                 f"  wire [{bits - 1}:0] k{kind}_initial_address_{cycle} =\n"
                 f"    JC_INITIAL[({job}) * JC_INITIAL_B +: JC_INITIAL_B] + {turn};"
             )
-    joined = [(port.name, _host_wire(core, port.name)) for port in host_ports(core)]
+    joined = [(port.name, _host_wire(core, port.name)) for port in lane_module.host_ports(core)]
     for stage in cell.stages:
         for number, each in enumerate(stage.sums):
             where = f"(l * {sums} + {number}) * {precision.tail_bits} +: {precision.tail_bits}"
@@ -219,17 +211,17 @@ def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterato
     yield "  endgenerate"
 
 
-def _scalars(core: CoreLanes, kind: int, module: Module, scalar: Module) -> Iterator[str]:
+def _scalars(core: CoreLanes, kind: int, module: lane_module.Module, scalar: lane_module.Module) -> Iterator[str]:
     """What is one number for all units: what lanes give to it and take from it."""
     width = core.plan.core.tail_width
-    joined = [(port.name, _host_wire(core, port.name)) for port in table_ports(core)]
+    joined = [(port.name, _host_wire(core, port.name)) for port in lane_module.table_ports(core)]
     for name, bits in module.reductions:
         yield f"  wire [{width * bits - 1}:0] k{kind}_{name};"
         joined.append((name, f"k{kind}_{name}"))
     joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in scalar.controls]
     for field, cycle, name in module.controls:
         if field.startswith("scalar_"):
-            bits = scalar_bits(core.kinds[kind], field)
+            bits = lane_module.scalar_bits(core.kinds[kind], field)
             yield f"  wire [{bits - 1}:0] k{kind}_{field}_{cycle};"
             joined.append((name, f"k{kind}_{field}_{cycle}"))
     pairs = ",\n    ".join(f".{name}({wire})" for name, wire in joined)
@@ -338,7 +330,7 @@ def deep_text(cores: Sequence[CoreLanes], deep: bool) -> str:
         wires += _sum_wires(core)
         sums += _sum_log(core)
         for kind in range(len(plan.kinds)):
-            module = lane_module(core, kind)
+            module = lane_module.lane_module(core, kind)
             for number, each in enumerate(module.states):
                 name = f"state_{plan.number}_{kind}_{number}"
                 wires.append(_state_wire(core, kind, name, each))
@@ -406,7 +398,7 @@ def _sum_log(core: CoreLanes) -> Iterator[str]:
     yield "      end"
 
 
-def _state_wire(core: CoreLanes, kind: int, name: str, state: StateWrite) -> str:
+def _state_wire(core: CoreLanes, kind: int, name: str, state: lane_module.StateWrite) -> str:
     """The values of all lanes side by side, in the cycle at whose end they are kept."""
     lanes = (f"{_lanes_deep(core)}.g_k{kind}[{lane}].lane.{state.signal}" for lane in range(core.plan.core.tail_width))
     listed = ",\n    ".join(reversed(list(lanes)))
@@ -416,7 +408,7 @@ def _state_wire(core: CoreLanes, kind: int, name: str, state: StateWrite) -> str
     )
 
 
-def _state_log(core: CoreLanes, kind: int, name: str, state: StateWrite) -> Iterator[str]:
+def _state_log(core: CoreLanes, kind: int, name: str, state: lane_module.StateWrite) -> Iterator[str]:
     yield f"      if ({_lanes_deep(core)}.k{kind}_on{state.segment}_{state.cycle}) begin"
     yield f"        {name}_word = {name};"
     yield f"        for ({name}_i = 0; {name}_i < {core.plan.core.tail_width}; {name}_i = {name}_i + 1)"
