@@ -61,11 +61,7 @@ class _Given(NamedTuple):
 
 
 def _cut(segments: _Segments, cycles: int) -> tuple[_Segments, _Segments]:
-    """Cut segments after some cycles: those before, and those after.
-
-    >>> _cut([(3, 4)], 6)
-    ([(1, 4), (1, 2)], [(1, 2), (1, 4)])
-    """
+    """Cut segments after some cycles: those before, and those after."""
     before, after = [], []
     for count, each in segments:
         whole = min(count, cycles // each)

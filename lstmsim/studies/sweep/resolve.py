@@ -146,7 +146,8 @@ class Prepared:
         self.shared = (
             not self.target.varies(read.chip)
             or read.order.arrivals is not None
-            or any(each.entry.split or isinstance(each.entry.steps, StepsEntry | list) for each in self.records)
+            or any(each.entry.split or each.rows is not None for each in self.records)
+            or any(isinstance(each.entry.steps, StepsEntry | list) for each in self.records)
         )
         #: For each entry, the number of its first job.
         self.first_job = [0, *accumulate(each.count for each in self.records)]
@@ -201,27 +202,29 @@ class Prepared:
         names: list[str] = []
         jobs: list[Job] = []
         counts: list[int] = []
+        moved = False
         by_entry = _by_entry(changes, len(self.records))
         for each, first, change in zip(self.records, self.first_job, by_entry, strict=False):
-            entry = each.entry
-            if isinstance(entry.arrival, ArrivalEntry):
-                # A process may also give its jobs number, deadlines and jobs to wait for.
+            known, count = self.base.jobs[first : first + each.count], change.get("count", each.count)
+            model = _model(known[0].model, each.entry.model.name, change)
+            if model is None or len(jobs) + count > MAX_JOBS:
                 return None
-            job = self.base.jobs[first]
-            model = _model(job.model, entry.model.name, change)
-            if model is None:
-                return None
-            count = change.get("count", entry.count)
-            arrivals = change.get("arrival", entry.arrival)
-            arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
-            if len(arrivals) != count or len(jobs) + count > MAX_JOBS:
-                return None
-            steps = change.get("steps", job.steps)
-            interval = change.get("frame_interval", job.frame_interval)
-            one = replace(job, model=model, steps=steps, frame_interval=interval)
-            jobs += [one if one.arrival == cycle else replace(one, arrival=cycle) for cycle in arrivals]
-            names.append(entry.name or model.name)
+            names.append(each.entry.name or model.name)
             counts.append(count)
+            own: dict[str, Any] = {key: change[key] for key in ("steps", "frame_interval") if key in change}
+            own["model"] = model
+            again = "count" in change or "arrival" in change
+            moved = moved or again or names[-1] != each.key[0]
+            if moved and (isinstance(each.entry.arrival, ArrivalEntry) or each.follows is not None):
+                # A process gives its jobs arrivals, deadlines and jobs to wait for by their number, place and name.
+                return None
+            if again:
+                arrivals = change.get("arrival", each.entry.arrival)
+                arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
+                if len(arrivals) != count:
+                    return None
+                known = tuple(replace(known[0], arrival=cycle) for cycle in arrivals)
+            jobs += known if own == {"model": known[0].model} else [replace(job, **own) for job in known]
         named = zip(jobs, job_names(names, counts), strict=True)
         return tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts)
 

@@ -85,6 +85,35 @@ ROW_CHOICES: dict[str, list[Any]] = {
 }
 
 
+SMALL = {"layers": [{"cell": "lstm", "hidden": 16, "input": 8}]}
+POISSON = {"kind": "poisson", "rate_per_second": 1e5, "seed": 3}
+STREAMS: dict[str, Any] = {
+    "chip": SCENARIO["chip"],
+    "jobs": [
+        {"model": SMALL, "steps": 3, "count": 2, "name": "before"},
+        {"model": SMALL, "steps": 2, "count": 3, "arrival": POISSON},
+        {"model": SMALL, "steps": 2, "count": 4, "arrival": {"kind": "closed", "clients": 2, "think_ms": 0.01}},
+        {"model": SMALL, "steps": 4, "count": 2, "initial": {"job": "before"}},
+        {"model": SMALL, "steps": 4, "count": 3, "name": "last", "arrival": {"kind": "stream", "frame_ms": 0.01}},
+    ],
+}
+STREAM_CHOICES: dict[str, list[Any]] = {
+    "chip.cores.0.npe": [64, 512],
+    "chip.cores.1.latency.activation": [1, 20],
+    "chip.frequency_mhz": [50, 260.5],
+    "jobs.0.count": [1, 3],
+    "jobs.0.arrival": [7],
+    "jobs.1.steps": [1, 9],
+    "jobs.1.count": [2],
+    "jobs.1.arrival.rate_per_second": [1000, 1e6],
+    "jobs.2.model.layers.0.hidden": [4, 40],
+    "jobs.2.frame_interval": [5],
+    "jobs.3.steps": [1, 5],
+    "jobs.4.arrival": [7],
+    "jobs.4.model.layers.0.hidden": [4, 40],
+}
+
+
 def outcome(make: Any) -> Scenario | None:
     try:
         scenario: Scenario = make()
@@ -103,6 +132,12 @@ def test_the_quick_way_and_the_long_way_agree(data: st.DataObject) -> None:
 @given(st.data())
 def test_they_agree_on_a_row_wise_machine(data: st.DataObject) -> None:
     agree(data, ROW, ROW_CHOICES)
+
+
+@settings(derandomize=True, max_examples=EXAMPLES, deadline=None)
+@given(st.data())
+def test_they_agree_on_jobs_that_come_by_a_process(data: st.DataObject) -> None:
+    agree(data, STREAMS, STREAM_CHOICES)
 
 
 def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list[Any]]) -> None:
@@ -154,6 +189,19 @@ def test_numbers_of_a_row_wise_machine_go_the_quick_way_too(monkeypatch: pytest.
     monkeypatch.setattr(resolver, "checked", lambda values: pytest.fail("went the long way"))
     scenarios = [resolver.scenario(setup.sweep.values(point)) for point in range(4)]
     assert len({digest(str(each)) for each in scenarios}) == 4
+
+
+def test_jobs_that_come_by_a_process_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "values": [64, 512]},
+        "steps": {"path": "jobs.1.steps", "values": [1, 9]},
+        "hidden": {"path": "jobs.4.model.layers.0.hidden", "values": [4, 40]},
+    }
+    setup, _ = prepare({"scenario": STREAMS, "axes": axes})
+    resolver = Resolver(setup)
+    monkeypatch.setattr(resolver, "checked", lambda values: pytest.fail("went the long way"))
+    scenarios = [resolver.scenario(setup.sweep.values(point)) for point in range(8)]
+    assert len({digest(str(each)) for each in scenarios}) == 8
 
 
 @pytest.mark.parametrize("kind", ["stream", "closed", "file"])
