@@ -179,6 +179,13 @@ def test_numbers_of_cores_jobs_and_layers_really_go_the_quick_way(monkeypatch: p
     assert [isinstance(each, Prepared) for each in resolver.prepared.values()] == [True, True]
 
 
+def test_a_list_of_arrivals_has_one_for_each_job() -> None:
+    setup, resolver = prepared({"count": {"path": "jobs.2.count", "values": [2, 3]}})
+    assert [job.arrival for job in resolver.scenario(setup.sweep.values(0)).jobs[3:]] == [1, 2]
+    with pytest.raises(InputError, match="arrival"):
+        resolver.scenario(setup.sweep.values(1))
+
+
 def test_numbers_of_a_row_wise_machine_go_the_quick_way_too(monkeypatch: pytest.MonkeyPatch) -> None:
     axes = {
         "tiles": {"path": "chip.cores.0.tiles", "values": [1, 2]},
