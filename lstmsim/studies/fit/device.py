@@ -130,13 +130,14 @@ class Logic:
     small: Annotated[SmallMemory | None, Key("a memory of such elements")] = None
 
 
+# the order of the fields is part of the keys that sweeps keep of infeasible points
 @dataclass(frozen=True)
 class Device:
     """An FPGA, as a file describes it.
 
     published: names of other people's designs on it.
-    chips: chip presets of machines that were built on it.
     sources: a sentence for every number, also for every missing one.
+    chips: chip presets of machines that were built on it.
 
     >>> logic, memory = Logic("ALM", 100, 2, 4), Memory("M20K", 10, 20480, 40)
     >>> pair, wide = Packing("2 of 18x19", 2, (18, 19)), Packing("27x27", 1, (27, 27))
@@ -152,10 +153,10 @@ class Device:
     memories: Annotated[tuple[Memory, ...], Key("kinds of memory blocks", low=1, high=100)]
     logic: Annotated[Logic, Key("its elements of logic")]
     published: Annotated[tuple[Text, ...], Key(high=100)] = ()
-    chips: Annotated[tuple[Text, ...], Key(high=100)] = ()
     sources: Annotated[Mapping[str, Text], Key("where each number comes from", high=100)] = field(
         default_factory=dict, hash=False, compare=False
     )
+    chips: Annotated[tuple[Text, ...], Key(high=100)] = ()
 
     def packing(self, first_bits: int, second_bits: int, weight: int = 1, vector: int = 1) -> Packing | None:
         """Pick the packing with most products a block; None if there is none.
