@@ -145,6 +145,7 @@ def whole_rows() -> list[list[str]]:
         ["LSTM-2048, 25 steps, a new process, file to report", "seconds", f"{small.wall_s:.2f}"],
         ["the same", "MB", f"{small.memory_mb:.0f}"],
         ["LSTM-512, 20 steps, a new process against one that imports numpy", "times", f"{start.times:.2f}"],
+        ["the same, numpy with one thread of BLAS, as the command has it", "times", f"{start.times_one:.2f}"],
         ["all 11 DeepBench tasks in one process, name to report", "CPU ms", f"{1e3 * eleven:.1f}"],
         *vendor_rows(),
         ["GRU-1024, 1,500 steps against 150, totals", "times", f"{middle / short:.1f}"],
