@@ -140,7 +140,9 @@ class Timeline(Table, forms="lstmsim.analysis.timeline"):
 
     def spans(self) -> Iterator[tuple[int, ...]]:
         """Yield the spans: row, start, end, state, job, layer, step."""
-        return zip(*(getattr(self, name).tolist() for name in COLUMNS), strict=True)
+        # some at a time: numbers of Python take several times the memory of columns
+        for part in range(0, len(self), 2**15):
+            yield from zip(*(getattr(self, name)[part : part + 2**15].tolist() for name in COLUMNS), strict=True)
 
 
 def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
@@ -242,47 +244,53 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """For each row of the trace's issues its layer and time step. An extra last row holds -1."""
+    """For each task its job; for each row of the trace's issues its layer and time step. Extra last ones hold -1."""
 
+    job: Numbers
     layer: Numbers
     step: Numbers
 
     @staticmethod
-    def of(program: Program, trace: Trace) -> _Places:
+    def of(program: Program, trace: Trace, jobs: int) -> _Places:
         operations, index = issued_operations(program, trace)
         layers = np.array([each.place[0] if each.place else -1 for each in operations], dtype=np.int64)
-        return _Places(np.append(layers[index], -1), np.append(issued_steps(program, trace), -1))
+        columns = owners(program, jobs), layers[index], issued_steps(program, trace)
+        return _Places(*(np.append(each, -1) for each in columns))
 
 
 def _table(
     row: int | Numbers, start: Numbers, end: Numbers, state: str | Numbers, job: Numbers, layer: Numbers, step: Numbers
 ) -> Numbers:
-    table = np.empty((len(start), len(COLUMNS)), dtype=np.int64)
+    """Spans, shape (columns, spans)."""
+    table = np.empty((len(COLUMNS), len(start)), dtype=np.int64)
     states: int | Numbers = STATES.index(state) if isinstance(state, str) else state
     for index, column in enumerate((row, start, end, states, job, layer, step)):
-        table[:, index] = column
+        table[index] = column
     return table
 
 
 def _joined(table: Numbers) -> Numbers:
     """Sort spans by (row, start), and join spans that follow without a gap and differ in nothing else."""
-    table = table[np.lexsort((table[:, 1], table[:, 0]))]
-    if not len(table):
+    table = table[:, np.lexsort((table[1], table[0]))]
+    if not table.size:
         return table
-    same = np.zeros(len(table), dtype=bool)
-    same[1:] = (table[1:, 1] == table[:-1, 2]) & np.all(np.delete(table[1:] == table[:-1], (1, 2), axis=1), axis=1)
+    same = np.zeros(table.shape[1], dtype=bool)
+    same[1:] = table[1, 1:] == table[2, :-1]
+    for column in table[[0, 3, 4, 5, 6]]:
+        same[1:] &= column[1:] == column[:-1]
     heads = np.flatnonzero(~same)
-    joined = table[heads].copy()
-    joined[:, 2] = table[np.append(heads[1:], len(table)) - 1, 2]
+    joined = table[:, heads]
+    joined[2] = table[2, np.append(heads[1:], len(same)) - 1]
     return joined
 
 
 def _work(row: int | Numbers, spans: Intervals, state: str, places: _Places) -> Numbers:
     """Spans of one state, with the job, layer and step of their issues."""
-    return _table(row, spans.start, spans.end, state, spans.task, places.layer[spans.issue], places.step[spans.issue])
+    job, layer, step = places.job[spans.task], places.layer[spans.issue], places.step[spans.issue]
+    return _table(row, spans.start, spans.end, state, job, layer, step)
 
 
-def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: int, places: _Places) -> list[Numbers]:
+def _core_table(program: Program, trace: Trace, core: int, unit: Unit, first: int, places: _Places) -> Numbers:
     """The spans of a core's main unit, with a row for each instance from row `first` on, then of its threads."""
     spans = core_spans(program, trace, core)
     tables = []
@@ -296,7 +304,7 @@ def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: i
         tables.append(_work(first + instance, spans.busy.of_instance(instance, unit.instances), "busy", places))
     for name, each in {"busy": spans.busy, **spans.waits}.items():
         tables.append(_work(first + unit.instances + each.context, each, name, places))
-    return tables
+    return _joined(np.concatenate(tables, axis=1))
 
 
 def _unit_table(trace: Trace, core: int, unit: int, instances: int, row: int, places: _Places) -> Numbers:
@@ -305,7 +313,8 @@ def _unit_table(trace: Trace, core: int, unit: int, instances: int, row: int, pl
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
     own = row + trace.issue("context")[rows] % instances
-    return _table(own, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
+    job = places.job[trace.issue("task")[rows]]
+    return _joined(_table(own, start, end, "busy", job, places.layer[rows], places.step[rows]))
 
 
 def _rows_of(core: int, kind: str, instances: int, unit: str = MAIN, before: int | None = None) -> list[Row]:
@@ -335,9 +344,9 @@ def _require_names(program: Program, unit: str) -> None:
         raise ProgramError("\n".join(faults))
 
 
-def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Row], list[Numbers]]:
-    """The rows of all cores, and tables of their spans."""
-    places = _Places.of(program, trace)
+def _rows_and_tables(program: Program, trace: Trace, jobs: int, unit: str) -> tuple[list[Row], list[Numbers]]:
+    """The rows of all cores, and tables of their spans in the order of the rows."""
+    places = _Places.of(program, trace, jobs)
     rows: list[Row] = []
     tables: list[Numbers] = []
     memories = _memories(program)
@@ -347,7 +356,7 @@ def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Ro
         if main is not None:
             rows += _rows_of(index, MAIN, core.units[main].instances, unit)
             rows += (Row(index, "thread", context) for context in range(core.contexts))
-            tables += _core_tables(program, trace, index, core.units[main], first, places)
+            tables.append(_core_table(program, trace, index, core.units[main], first, places))
         for number, other in enumerate(core.units):
             if other.shown and number != main:
                 tables.append(_unit_table(trace, index, number, other.instances, len(rows), places))
@@ -366,13 +375,11 @@ def build_timeline(
 ) -> Timeline:
     """Make the timeline of a run."""
     _require_names(program, unit)
-    rows, tables = _rows_and_tables(program, trace, unit)
-    table = np.concatenate(tables)
-    job_column = [*COLUMNS].index("job")
-    whose = np.append(owners(program, len(jobs)), -1)
-    table[:, job_column] = whose[table[:, job_column]]
-    table = _joined(table)
-    columns: dict[str, Any] = {name: table[:, at].astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())}
+    rows, tables = _rows_and_tables(program, trace, len(jobs), unit)
+    columns: dict[str, Any] = {
+        name: np.concatenate([table[at].astype(kind) for table in tables])
+        for at, (name, kind) in enumerate(COLUMNS.items())
+    }
     made = tuple(rows), tuple(jobs)
     return Timeline(chip, frequency_mhz, trace.makespan_cycles, *made, **columns, groups=tuple(groups))
 

@@ -256,7 +256,8 @@ def named_cycles(
     )
     by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
     ends = [array for each in by_name.values() for array in (each.start, each.end)]
-    edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
+    edges = np.sort(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
+    edges = edges[np.diff(edges, prepend=-1) > 0]
     names = CYCLE_NAMES
     name = np.full(max(len(edges) - 1, 0), names.index("idle"), dtype=np.int8)
     for index in reversed(range(len(PRIORITY))):

@@ -231,6 +231,8 @@ def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
     """Run a program to its end; `ProgramError` if it breaks a rule (check: look first), `DeadlockError` if stuck."""
     machine = _ran(program, keep=True, check=check)
     tables = [(each, machine.table(Table[each.name.upper()], len(each.columns))) for each in TABLES]
+    # the machine has all rows once more
+    del machine
     return Trace(**{each.name: each.ordered(rows) if each.order else rows for each, rows in tables})
 
 
