@@ -22,6 +22,7 @@ from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
 from lowering import design_points, ratios
 from measures import table, timeouts_per_second
+from spans import SPANS_HEAD, SPANS_NOTE, spans_rows
 from whole import whole_rows
 
 from lstmsim.engines.fast.run import OWN
@@ -36,7 +37,7 @@ def main() -> int:
         return 2
     load = os.getloadavg()[0]
     whole, sparse, products = whole_rows(), kernel_rows(), gemm_rows()
-    walks, fused, both = walk_rows(), fusion_rows(), both_rows()
+    walks, fused, both, spans = walk_rows(), fusion_rows(), both_rows(), spans_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
@@ -91,6 +92,12 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 {table(GEMM_HEAD, products, names=1)}
 
 {table(WALK_HEAD, walks, names=1)}
+
+## A million spans
+
+{SPANS_NOTE}
+
+{table(SPANS_HEAD, spans, names=1)}
 
 {(HOME / "benchmarks" / "once.md").read_text(encoding="utf-8")}"""
     (HOME / "BENCHMARKS.md").write_text(text, encoding="utf-8")
