@@ -30,6 +30,7 @@ from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace import TASKS
 from tests.barrier_programs import barrier_programs
 from tests.packing import packed
+from tests.steady_programs import steady_programs
 from tests.strategies import joint_programs, preempting_programs, programs, scenarios
 
 Words = NDArray[np.int64]
@@ -200,7 +201,7 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
         scenario = draw(scenarios())
         return flat_of(machines.lower(scenario.chip, scenario.jobs))
     plain = st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs())
-    flat = flat_of(draw(st.one_of(plain, barrier_programs())))
+    flat = flat_of(draw(st.one_of(plain, barrier_programs(), steady_programs())))
     return packed(flat) if draw(st.booleans()) and not flat.column("profiles", "preempts").any() else flat
 
 

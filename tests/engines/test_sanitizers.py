@@ -75,7 +75,8 @@ def run(first: str, folder: Path, library: str, *arguments: str) -> str:
 
 
 def test_random_programs_and_feeds(first: str, tmp_path: Path) -> None:
-    said = run(first, tmp_path, "engine", "tests/engines/test_engines_agree.py", "tests/engines/test_feed.py")
+    tests = [f"tests/engines/test_{name}.py" for name in ("engines_agree", "feed", "steady")]
+    said = run(first, tmp_path, "engine", *tests)
     assert " passed" in said
 
 

@@ -87,19 +87,19 @@ def _functions() -> Any:
 
 
 class Machine:
-    """A machine before its first cycle, or on its way; keep: it records a trace; fed: tasks are templates.
+    """A machine before its first cycle, or on its way; keep: with a trace; fed: tasks are templates; each: all is run.
 
     `ProgramError` if the core refuses the program or a request, or if a run grows too large. After any error the
     machine is closed, and whatever else is asked of it is a `RuntimeError`.
     """
 
-    def __init__(self, program: FlatProgram, *, keep: bool = False, fed: bool = False) -> None:
+    def __init__(self, program: FlatProgram, *, keep: bool = False, fed: bool = False, each: bool = False) -> None:
         self._core = _functions()
         self._words = program.words
         self._message = ctypes.create_string_buffer(_ROOM)
         self._own = c_void_p()
         code = self._core.lstmsim_open(
-            self._words.ctypes.data, len(self._words), keep + 2 * fed, byref(self._own), self._message, _ROOM
+            self._words.ctypes.data, len(self._words), keep + 2 * fed + 4 * each, byref(self._own), self._message, _ROOM
         )
         self._checked(code)
 

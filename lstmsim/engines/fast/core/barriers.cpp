@@ -5,6 +5,7 @@ namespace lstmsim {
 
 /// One of those that a barrier counts arrives there at a cycle, which may be to come.
 void Machine::arrive_at(i64 number, i64 cycle) {
+    met += 1;
     Barrier& barrier = barriers[number];
     if (barrier.left == 0) {
         throw Overrun("more than " + std::to_string(program.barriers[number].arrivals) + " arrive at barrier " +

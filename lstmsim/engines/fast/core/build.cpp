@@ -47,8 +47,8 @@ Unit unit_of(const flat::Unit& row, i64 number, i64 instance, const flat::Core& 
 }  // namespace
 
 /// The machine before its first cycle.
-Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool fed_later)
-    : program(tables_of_program), keep(keep_trace), fed(fed_later), head(program.head[0]) {
+Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool fed_later, bool steadily)
+    : program(tables_of_program), keep(keep_trace), fed(fed_later), steady(steadily), head(program.head[0]) {
     build_cores();
     build_groups();
     for (const flat::Body& body : program.bodies) {
@@ -60,6 +60,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     build_barriers();
     build_jobs();
     build_variants();
+    build_steady();
 }
 
 /// Cores with their units and threads, all of them free.

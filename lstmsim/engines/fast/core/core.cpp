@@ -15,6 +15,8 @@
 #include "barriers.cpp"
 #include "memory.cpp"
 #include "pausing.cpp"
+#include "steady.cpp"
+#include "stretches.cpp"
 #include "waits.cpp"
 #include "tables.cpp"
 #include "interface.cpp"

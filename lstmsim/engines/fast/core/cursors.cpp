@@ -74,7 +74,7 @@ void Machine::remember(const Cursor& cursor) {
             }
         }
     }
-    state.starts.reach(cursor.iteration, needed - state.lag, starts_left);
+    state.starts.reach(cursor.iteration, needed - state.lag, starts_room);
 }
 
 /// Move a cursor past an operation whose last issue is done; false at the end of the stream.
@@ -101,6 +101,7 @@ i64* Machine::start_of(Thread& lead, const Cursor& cursor, const NeedOf& each) {
     const flat::Need& need = each.row;
     i64 phase = cursor.phase, iteration = cursor.iteration - need.lag;
     if (need.barrier) {
+        met += 1;
         const flat::Phase& row = *lead.phases[phase].phase;
         const i64 barrier = row.first_barrier + cursor.iteration * row.barriers + each.operation;
         return barrier < 0 ? nullptr : &barriers[barrier].opened;

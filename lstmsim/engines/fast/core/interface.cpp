@@ -12,7 +12,7 @@ namespace {
 static_assert(static_cast<i64>(HUNGRY) < static_cast<i64>(REFUSED));
 
 /// Bits of the options of `lstmsim_open`.
-enum Option : i64 { KEEP = 1, FED = 2 };
+enum Option : i64 { KEEP = 1, FED = 2, EACH = 4 };
 
 }  // namespace
 }  // namespace lstmsim
@@ -26,7 +26,8 @@ LSTMSIM_PUBLIC i64 lstmsim_format() { return lstmsim::flat::FORMAT; }
 /// Open a machine for the program in `words`, which must live as long as the machine, and stay as it is. 0, or more if it
 /// failed.
 ///
-/// options: bits; 1: record a trace, 2: tasks of the program are templates, requests come by `lstmsim_feed`.
+/// options: bits; 1: record a trace, 2: tasks of the program are templates, requests come by `lstmsim_feed`, 4: run
+/// what comes again as well (steady.cpp).
 /// machine: is set to the machine; null if it failed.
 /// message: room for the reason of a failure.
 LSTMSIM_PUBLIC i64 lstmsim_open(
@@ -36,7 +37,7 @@ LSTMSIM_PUBLIC i64 lstmsim_open(
         [&] {
             const lstmsim::flat::Program program = lstmsim::flat::read(words, count);
             lstmsim::flat::check(program);
-            *machine = new Machine(program, options & lstmsim::KEEP, options & lstmsim::FED);
+            *machine = new Machine(program, options & lstmsim::KEEP, options & lstmsim::FED, !(options & lstmsim::EACH));
             return i64{0};
         },
         message, room);

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "state.hpp"
+#include "stretch.hpp"
 
 namespace lstmsim {
 
@@ -45,7 +46,8 @@ i64 choose(const Unit& unit, i64 contexts, i64 now);
 
 class Machine {
   public:
-    Machine(const flat::Program& program, bool keep, bool fed);
+    /// keep: a trace is recorded. fed: tasks come by `feed`. steady: what comes again is not run again (steady.cpp).
+    Machine(const flat::Program& program, bool keep, bool fed, bool steady);
 
     /// Go on for about so many events (run.cpp).
     Outcome run(i64 events);
@@ -165,6 +167,25 @@ class Machine {
     void let_go(const Thread& lead);
     void end_loading(Thread& lead);
 
+    // steady.cpp: whether a stretch of a run comes again
+    void build_steady();
+    void go_on_steadily();
+    i64 barrier_to_follow() const;
+    Slice<const std::pair<i64, i64>> tasks_behind(i64 barrier) const;
+    bool at_rest(i64 now) const;
+    bool plain(i64 barrier) const;
+    bool alike(i64 barrier, i64 other) const;
+    void write_state(i64 now);
+    const Stretch* stretch_like(i64 barrier) const;
+    bool may_repeat(const Stretch& known, i64 now) const;
+
+    // stretches.cpp: a stretch is watched, kept and done once more
+    void watch(i64 barrier, i64 now);
+    void keep_stretch(i64 now);
+    void repeat(const Stretch& known, i64 barrier, i64 now);
+    void repeat_rows(const Stretch& known, i64 table, i64 later, i64 apart);
+    void forget_stretches();
+
     // pausing.cpp: a running task is asked to make room
     void ask(const Group& group, i64 rank, i64 now);
     Thread* victim(const Group& group, i64 rank);
@@ -175,6 +196,7 @@ class Machine {
     const flat::Program program;
     const bool keep;  // whether a trace is recorded
     const bool fed;   // whether tasks come by `feed`
+    bool steady;      // whether stretches that come again are not run again
     bool linked = false;   // what happens on one core can bring or stop a task on another
     bool preempting = false;
     flat::Head head{};
@@ -202,11 +224,18 @@ class Machine {
     i64 round = NONE;   // in which round of that cycle tasks are being admitted
     i64 placements = 0;                      // how many times tasks took threads
 
+    Array<Stretch> stretches;   // those that were run last
+    i64 next_stretch = 0;       // where the next one is kept
+    Stretch watched;            // the one that is run, if it may be kept
+    Array<i64> state;           // what the machine is, at rest
+    bool steady_at_hand = false;  // tasks came or went, and whether what follows comes again was not looked at yet
+    i64 met = 0;                // how many times an arrival at a barrier or a need of one was looked at
+
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done
     i64 running = NONE;  // the core that goes on
     i64 budget = 0;      // events until the run comes back
-    i64 starts_left = flat::MOST_STARTS;  // so many more can be remembered
+    StartsRoom starts_room;
 
     Array<i64> arrivals;  // tasks that come after no other, in order
     i64 arrived = 0;

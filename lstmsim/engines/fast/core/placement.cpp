@@ -92,7 +92,7 @@ Thread& Machine::take_thread(Core& core, i64 context, i64 now) {
 /// Records of a task's phases and buffers. What lies before its boundary counts as done long ago.
 void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     const auto phases = program.phases.part(variant.first_phase, variant.phases);
-    for (i64 number = phases.size(); number < lead.phases.size(); ++number) lead.phases[number].starts.drop(starts_left);
+    for (i64 number = phases.size(); number < lead.phases.size(); ++number) lead.phases[number].starts.drop(starts_room);
     lead.phases.resize(phases.size());
     for (i64 number = 0; number < phases.size(); ++number) {
         PhaseState& state = lead.phases[number];
@@ -106,7 +106,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
             state.echoes = Slice<const i64>(own.data(), own.size());
         }
         const bool whole = looked_back_at[variant.first_phase + number];
-        state.starts.begin(phases[number], body.operations, state.first, whole, starts_left);
+        state.starts.begin(phases[number], body.operations, state.first, whole, starts_room);
         if (whole) budget -= phases[number].repeat * body.operations / STEPS_OF_AN_EVENT;
     }
     lead.buffers.fill(variant.buffers, {});

@@ -9,6 +9,10 @@ Outcome Machine::run(i64 events_at_most) {
     for (;;) {
         if (budget <= 0) return PAUSED;
         if (more && arrived == arrivals.size()) return HUNGRY;
+        if (steady_at_hand) {
+            go_on_steadily();
+            if (budget <= 0) return PAUSED;
+        }
         i64 stop = next_look();
         while (events.cycle() < std::min(stop, dues.cycle())) {
             if (budget <= 0) return PAUSED;
@@ -60,6 +64,7 @@ void Machine::happen(i64 now) {
     if (now > LATEST) throw Overrun("the run comes to cycle " + std::to_string(now));
     budget -= 1;
     looked_at = now;
+    steady_at_hand = steady;
     bool changed = look <= now;
     for (; dues.cycle() == now; changed = true) leave(cores[dues.place()], now);
     changed = give_up(now) || changed;

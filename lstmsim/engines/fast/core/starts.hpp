@@ -11,15 +11,19 @@ namespace lstmsim {
 /// `NOT_STARTED - 1 - c`.
 constexpr i64 NOT_STARTED = -1;
 
+/// Room for starts, all running tasks together.
+struct StartsRoom {
+    i64 left = flat::MOST_STARTS;  // so many more can be remembered
+    i64 given_back = 0;            // how many times a thread may have got less room than it had
+};
+
 /// A ring of rows, one for each iteration from `oldest` on, with a place for each operation of the body. It grows where
 /// streams of a task are far apart.
 class Starts {
   public:
     /// Begin anew at an iteration of a phase. whole: all of its iterations are remembered from now on, and none is
     /// forgotten.
-    ///
-    /// left: for how many starts there is room, all running tasks together.
-    void begin(const flat::Phase& phase, i64 operations, i64 first, bool whole, i64& left) {
+    void begin(const flat::Phase& phase, i64 operations, i64 first, bool whole, StartsRoom& all) {
         operations_ = operations;
         oldest_ = end_ = whole ? 0 : std::min(first, phase.repeat);
         rows_ = 1;
@@ -30,12 +34,15 @@ class Starts {
             rows_ = end_ = phase.repeat;
             mask_ = NEVER - 1;
         }
-        if (rows_ * operations_ > room_) take(rows_ * operations_, left);
+        if (rows_ * operations_ > room_) take(rows_ * operations_, all);
         cells_.fill(rows_ * operations_, NOT_STARTED);
     }
 
     /// Give back the room for starts.
-    void drop(i64& left) { take(0, left); }
+    void drop(StartsRoom& all) {
+        all.given_back += room_ > 0;
+        take(0, all);
+    }
 
     /// The start of an operation in an iteration that is remembered.
     i64& at(i64 iteration, i64 operation) {
@@ -50,11 +57,11 @@ class Starts {
     bool has_room(i64 iteration) const { return iteration < oldest_ + rows_; }
 
     /// Remember all iterations up to this one. needed: the first one that still matters, if there is no room.
-    void reach(i64 iteration, i64 needed, i64& left) {
+    void reach(i64 iteration, i64 needed, StartsRoom& all) {
         if (!has_room(iteration)) {
             oldest_ = std::max(oldest_, std::min(needed, end_));
             // at least half of the rows are new each time, so the search for what is needed costs little
-            while (2 * (iteration - oldest_) >= rows_) grow(left);
+            while (2 * (iteration - oldest_) >= rows_) grow(all);
         }
         for (; end_ <= iteration; ++end_) {
             const auto row = cells_.part((end_ & mask_) * operations_, operations_);
@@ -66,18 +73,20 @@ class Starts {
     static constexpr i64 FEWEST = 8;
 
     /// Have room for so many starts, in place of those that there was room for.
-    void take(i64 starts, i64& left) {
-        if (starts - room_ > left) {
+    void take(i64 starts, StartsRoom& all) {
+        if (starts - room_ > all.left) {
             throw Overrun("the running tasks remember the starts of more than " + std::to_string(flat::MOST_STARTS) +
                           " operations: one stream of a task runs too far ahead of another one, or later phases look "
                           "back at too many iterations");
         }
-        left -= starts - room_;
+        all.left -= starts - room_;
         room_ = starts;
     }
 
-    void grow(i64& left) {
-        take(2 * rows_ * operations_, left);
+    void grow(StartsRoom& all) {
+        // a ring that grows takes the room that it needs, even if there was more
+        all.given_back += 1;
+        take(2 * rows_ * operations_, all);
         Array<i64> larger(2 * rows_ * operations_, NOT_STARTED);
         for (i64 iteration = oldest_; iteration < end_; ++iteration) {
             const auto from = cells_.part((iteration & mask_) * operations_, operations_);

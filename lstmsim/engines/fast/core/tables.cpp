@@ -16,6 +16,7 @@ Slice<const i64> Machine::table(i64 number) {
 void Machine::clear(i64 number) {
     if (number < 0 || number > OVER) return;
     tables[number].clear();
+    forget_stretches();
     if (number != ISSUES) return;
     // issues that go on have no row any more
     for (Core& core : cores) {
