@@ -36,7 +36,8 @@ def test_help_imports_nothing_heavy() -> None:
     code = f"""
 import sys
 from lstmsim.cli.group import COMMANDS, lstmsim
-for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
+kinds = ("models", "chips", "cells", "policies", "experiments")
+for arguments in (["--help"], *([name, "--help"] for name in COMMANDS), *(["list", kind] for kind in kinds)):
     lstmsim.main(arguments, standalone_mode=False)
     found = sorted(set({heavy!r}) & set(sys.modules))
     if found:
@@ -62,7 +63,7 @@ print(os.environ.get("OPENBLAS_NUM_THREADS", ""), *sys.modules, file=sys.stderr)
     own = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")} | environment
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True, env=own)
-    threads, _, names = done.stderr.partition(" ")
+    threads, _, names = done.stderr.splitlines()[-1].partition(" ")
     return set(names.split()), threads
 
 
