@@ -34,6 +34,8 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile them.
+	@$(BIN)/python -m compileall -q lstmsim tests tools experiments
 	@# Types are checked beside the tests. Tests of a file stay together as far as possible: they share what they have
 	@# simulated. To let assertions show their values takes each worker eight seconds: what fails is run again for that.
 	$(BIN)/mypy & types=$$!; \

@@ -7,6 +7,7 @@ import os
 import warnings
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
 
@@ -51,6 +52,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a worker send what somebody reads of a test: its outcome, and what else took long or went wrong.
+
+    A worker sends five messages for each test. To send and take those of ten thousand tests costs seconds.
+    """
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed or report.duration > 0.005:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def pytest_collection_finish() -> None:

@@ -27,10 +27,9 @@ def compared(scenario: Mapping[str, Any], folder: Path, simulator: str = "icarus
 
 
 @needs_icarus
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("who", DRAWN)
-def test_random_scenarios_are_equal(who: str, seed: int, tmp_path: Path) -> None:
-    compared(DRAWN[who](seed), tmp_path)
+def test_random_scenarios_are_equal(who: str, tmp_path: Path) -> None:
+    compared(DRAWN[who](0), tmp_path)
 
 
 @long_run

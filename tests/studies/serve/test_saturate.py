@@ -206,7 +206,7 @@ def test_with_preemption_the_bracket_is_narrow() -> None:
     hi = {"name": "hi", "model": "lstm-256", "steps": 1, "priority": 1, "arrival": arrival}
     lo = {"name": "lo", "model": "lstm-512", "steps": 25, "arrival": arrival | {"rate_per_second": 1e4}}
     data = {"chip": "column-npu-16k", "dispatch": "priority", "preemption": True, "jobs": [hi, lo]}
-    answer = saturate(data, bounds_ms={"hi": 0.05}, percentile=95, low=4e5, tolerance=0.1, most_requests=110_000)
+    answer = saturate(data, bounds_ms={"hi": 0.05}, percentile=95, low=5e5, tolerance=0.2, most_requests=110_000)
     assert answer.rate is not None
     assert answer.fails_from is not None
     assert answer.fails_from < 1.25 * answer.rate

@@ -16,6 +16,7 @@ from lstmsim.machines.column.rtl.planning import design
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.scenario import Job, Scenario
+from tests.conftest import EXAMPLES
 from tests.machines.column.rtl.own_cells import OWN_CELLS
 from tests.machines.column.rtl.tail_work import TailWork
 from tests.strategies import scenarios
@@ -64,7 +65,8 @@ def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
 
 
 @needs_icarus
-@settings(max_examples=6)
+# the examples of the generated hardware as a whole go through the tail too
+@settings(max_examples=EXAMPLES // 13)
 @given(made=scenarios([*CELLS, *OWN_CELLS, *OWN_CELLS]))
 def test_random_blocks(made: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
     check(made, tmp_path_factory.mktemp("tail"))
