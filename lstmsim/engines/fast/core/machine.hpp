@@ -224,6 +224,7 @@ class Machine {
     i64 round = NONE;   // in which round of that cycle tasks are being admitted
     i64 placements = 0;                      // how many times tasks took threads
 
+    Array<char> perhaps_alike;  // for each barrier, 1 if tasks behind another one may be like those behind it
     Array<Stretch> stretches;   // those that were run last
     i64 next_stretch = 0;       // where the next one is kept
     Stretch watched;            // the one that is run, if it may be kept

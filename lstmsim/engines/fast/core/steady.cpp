@@ -34,6 +34,17 @@ namespace lstmsim {
 void Machine::build_steady() {
     steady = steady && !fed && !preempting && behind.size() > 0 && program.held.size() == 0;
     for (const flat::WeightSet& each : program.weight_sets) steady = steady && each.key == flat::OWN_ROOM;
+    if (!steady) return;
+    // most barriers of a graph of kernels have no like: nothing is looked at there
+    perhaps_alike.fill(barriers.size(), 0);
+    std::map<std::tuple<i64, i64, i64>, i64> known;
+    for (i64 first = 0, last = 0; first < behind.size(); first = last) {
+        const i64 barrier = behind[first].first;
+        while (last < behind.size() && behind[last].first == barrier) last += 1;
+        const auto profile = [&](i64 place) { return jobs[behind[place].second].profile; };
+        const auto [other, is_new] = known.insert({{last - first, profile(first), profile(last - 1)}, barrier});
+        if (!is_new) perhaps_alike[barrier] = perhaps_alike[other->second] = 1;
+    }
 }
 
 /// After a cycle in which tasks came or went: repeat what was run before, as long as it comes again.
@@ -41,7 +52,7 @@ void Machine::go_on_steadily() {
     while (budget > 0) {
         const i64 now = looked_at;
         const i64 barrier = barrier_to_follow();
-        if (barrier == NONE) break;
+        if (barrier == NONE || (watched.barrier == NONE && !perhaps_alike[barrier])) break;
         if (!at_rest(now) || !plain(barrier)) {
             watched.barrier = NONE;
             break;
@@ -52,6 +63,7 @@ void Machine::go_on_steadily() {
             }
         }
         keep_stretch(now);
+        if (!perhaps_alike[barrier]) break;
         write_state(now);
         const Stretch* const known = stretch_like(barrier);
         if (!known || !may_repeat(*known, now)) {
