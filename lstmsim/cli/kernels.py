@@ -74,6 +74,8 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
     if len(sizes) not in (0, 3):
         raise click.UsageError(f"expected M, N and K, or --model; got {len(sizes)} sizes: {' '.join(sizes)}")
     shape = [listed_in(each)[0] for each in sizes]
+    for each in threads if isinstance(threads, tuple) else (threads,):
+        _check_threads(each, asked)
     if isinstance(threads, tuple):
         from lstmsim.studies.gemm.scaling import run_gemm_threads
 
@@ -87,7 +89,6 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
         return
     from lstmsim.studies.gemm.run import run_gemm
 
-    _check_threads(threads, asked)
     if "output" in files.paths:
         asked["numbers"] = True
     with progress("simulating") as show:

@@ -57,8 +57,9 @@ def command(
 
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
-        if field.startswith("folder ") and "folder" in made:
-            return f"{made['folder'].opts[0]} {field.removeprefix('folder ')}"
+        name, blank, typed = field.partition(" ")
+        if blank and name in ("folder", "overrides") and name in made:
+            return f"{made[name].opts[0]} {typed}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
         named = f" {index}" if index and key in every and every[key].key.metavar == "NAME=VALUE" else ""
         if key not in every or not (index.isdecimal() or not index or named):

@@ -390,10 +390,9 @@ def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
     assert call("gemm", "8", "8", "8", "--threads", "4,2,4").stderr == "--threads: 4 is given more than once\n"
     wrong = "--threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65\n"
     assert call("gemm", "8", "8", "8", "--threads", "1,65").stderr == wrong
-    whole = "must be a whole number of at least 1"
     assert call("gemm", "8", "8", "8", "--threads", "").stderr == wrong.replace("65", "''")
     for text in ("1,", ",2"):
-        assert call("gemm", "8", "8", "8", "--threads", text).stderr == f"--threads: {whole}, got ''\n"
+        assert call("gemm", "8", "8", "8", "--threads", text).stderr == wrong.replace("65", f"{text!r}")
     left_out = call("gemm", "8", "64", "64", "--threads", "4,8", "--no-baselines", "--no-numbers").stdout
     rows = [each.split() for each in left_out.splitlines() if each.startswith(("      4  ", "      8  "))]
     assert [(*row[-6:-4], row[-1]) for row in rows] == [("-", "-", "-")] * 2

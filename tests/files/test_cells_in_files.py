@@ -188,7 +188,7 @@ def test_a_broken_cell_adds_no_noise(folder: Path) -> None:
     (line,) = reported(folder, HEAD.replace("sigmoid r\n", "sigmoit r\n") + JOBS)
     assert "unknown operation" in line
     (line,) = reported(folder, HEAD + JOBS, "cells.my-gru.nodes.rt=tanhh r")
-    assert line == "--set cells.my-gru.nodes.rt=tanhh r: unknown operation 'tanhh'; did you mean 'tanh'?"
+    assert line == "overrides cells.my-gru.nodes.rt=tanhh r: unknown operation 'tanhh'; did you mean 'tanh'?"
     (line,) = reported(folder, HEAD + JOBS.replace("my-gru", "mygru"))
     assert line.endswith("jobs.0.model.layers.0.cell: no cell called 'mygru'; did you mean 'my-gru'?")
 

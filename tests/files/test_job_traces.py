@@ -171,10 +171,14 @@ ROUTES: list[tuple[str, dict[str, Any], str]] = [
     ("0,asr\n1,asr\n", {}, r"^jobs\.1: no row of t\.csv has its name, 'tts', in column 'job'$"),
     ("0,asr\n" + "1,x\n" * 30, {}, r"and 10 more like these$"),
     ("0,asr\n1,tts\n", {"arrivals.job_column": "jobs"}, r"^t\.csv:1: has no column 'jobs'; did you mean 'job'\?$"),
-    ("0,asr\n1,tts\n", {"arrivals.speedup": 0}, r"^--set arrivals\.speedup=0: must be greater than 0, got 0$"),
-    ("0,asr\n1,tts\n", {"arrivals.sped": 1}, r"^--set arrivals\.sped=1: unknown key; did you mean 'speedup'\?$"),
-    ("0,asr\n1,tts\n", {"arrivals": {}}, r"^--set arrivals=\{\}: path: required key is missing"),
-    ("0,asr\n1,tts\n", {"arrivals.path": "no.csv"}, r"^--set arrivals\.path=no\.csv: no\.csv: no such file or folder$"),
+    ("0,asr\n1,tts\n", {"arrivals.speedup": 0}, r"^overrides arrivals\.speedup=0: must be greater than 0, got 0$"),
+    ("0,asr\n1,tts\n", {"arrivals.sped": 1}, r"^overrides arrivals\.sped=1: unknown key; did you mean 'speedup'\?$"),
+    ("0,asr\n1,tts\n", {"arrivals": {}}, r"^overrides arrivals=\{\}: path: required key is missing"),
+    (
+        "0,asr\n1,tts\n",
+        {"arrivals.path": "no.csv"},
+        r"^overrides arrivals\.path=no\.csv: no\.csv: no such file or folder$",
+    ),
     ("0,asr\n1,tts\n", {"jobs.0.count": 2}, r"^arrivals\.path: the file has 1 arrivals, there are 2 jobs \(count\)$"),
     ("0,asr\nsoon,tts\n", {}, r"^t\.csv:3: arrival_ms: must be a number of milliseconds"),
 ]

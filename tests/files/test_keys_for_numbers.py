@@ -123,7 +123,7 @@ def test_single_mistakes_in_the_other_keys(key: str, value: str, line: str) -> N
     with pytest.raises(InputError) as caught:
         load_scenario(PLAIN, [override])
     assert any(mistake.sentence.startswith(line) for mistake in caught.value.mistakes), str(caught.value)
-    assert all(mistake.location.startswith("--set ") for mistake in caught.value.mistakes)
+    assert all(mistake.location.startswith("overrides ") for mistake in caught.value.mistakes)
 
 
 def test_precision_of_a_file_is_placed_at_its_key(folder: Path) -> None:

@@ -180,4 +180,4 @@ def test_a_file_that_is_none_is_told_where_it_is_named(tmp_path, monkeypatch, co
     ]
     with pytest.raises(InputError) as caught:
         load_scenario({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.model={name}"])
-    assert str(caught.value) == f"--set jobs.0.model={name}: {name}: {reason}"
+    assert str(caught.value) == f"overrides jobs.0.model={name}: {name}: {reason}"

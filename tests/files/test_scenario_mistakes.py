@@ -279,7 +279,7 @@ def test_data_that_holds_itself_is_refused():
 def test_mistakes_in_overrides_point_to_the_override(override, words):
     source = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 3}]}
     (told_once,) = mistakes(source, [override])
-    assert told_once.startswith(f"--set {override}: ")
+    assert told_once.startswith(f"overrides {override}: ")
     assert words in told_once
 
 
@@ -291,7 +291,7 @@ def test_an_override_below_an_unknown_chip_adds_no_noise(folder):
 
 def test_an_override_that_makes_an_old_number_wrong_is_blamed():
     assert mistakes(data(), ["chip.cores.0.npe=32"]) == [
-        "--set chip.cores.0.npe=32: ep * vp must not exceed npe: 4 * 16 = 64 > 32"
+        "overrides chip.cores.0.npe=32: ep * vp must not exceed npe: 4 * 16 = 64 > 32"
     ]
 
 

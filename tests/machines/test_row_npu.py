@@ -212,7 +212,7 @@ WRONG = [
     ("chip.cores.0.ep=4", r"unknown key; known keys: count, tiles, engines"),
     ("chip.cores.0.latency.evrf=0", r"must be at least 1, got 0"),
     ("chip.cores.0.by_cell={lstn: {start_cycles: 1}}", r"no program for cell 'lstn'; did you mean 'lstm'"),
-    ("chip.kind=row-nup", r"^--set chip.kind=row-nup: must be .* got 'row-nup'; did you mean 'row-npu'\?$"),
+    ("chip.kind=row-nup", r"^overrides chip.kind=row-nup: must be .* got 'row-nup'; did you mean 'row-npu'\?$"),
     ("chip.cores.0.engines=1000000", r"PEs"),
     ("jobs.0.core=1", r"must be 0, the chip's only core"),
 ]

@@ -19,8 +19,8 @@ from lstmsim.base.wording import dotted, listed, show
 _STRANGE = (", got a value of type ", ", got the class ")
 
 
-#: Begins the place of what the command line gave.
-LABEL = "--set "
+#: Begins the place of what an override gave; the command line calls it `--set`.
+LABEL = "overrides "
 
 
 @record

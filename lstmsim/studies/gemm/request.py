@@ -25,9 +25,9 @@ PRODUCTS: Mapping[str, str] = {
 
 
 def _threads(text: str) -> Any:
-    """One number of threads, or several."""
+    """One number of threads, or several; the text itself where one is missing."""
     numbers = listed_in(text)
-    return numbers if len(numbers) > 1 else numbers[0]
+    return text if "" in numbers else numbers if len(numbers) > 1 else numbers[0]
 
 
 @record

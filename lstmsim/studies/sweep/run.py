@@ -220,6 +220,8 @@ def sweep(request: SweepRequest) -> SweepResult:
 def made_folder(folder: str) -> Iterator[None]:
     """Make the folder if it is missing, and remove it again if the block fails and has left nothing in it."""
     new = not os.path.isdir(folder)
+    if not folder:
+        raise InputError(Mistake("folder", "the name is empty"))
     try:
         os.makedirs(folder, exist_ok=True)
     except (OSError, ValueError) as error:
