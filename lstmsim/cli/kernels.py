@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 import lstmsim
-from lstmsim.base.errors import InputError, Mistake, ReplayError
+from lstmsim.base.errors import Mistake, ReplayError
 from lstmsim.cli.options import Output, Outputs, command, json_output, picture_output, progress, status, trace_output
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.gemm.request import GemmRequest
-from lstmsim.studies.shared.request import listed_in
+from lstmsim.studies.shared.request import listed_in, refuse
 from lstmsim.studies.sparse.request import SparseRequest
 
 _OUTPUT = Output("output", "Write the result as .npy.", (".npy",))
@@ -80,9 +80,7 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
         from lstmsim.studies.gemm.scaling import run_gemm_threads
 
         text = f"is for one number of threads, and {len(threads)} are given"
-        alone = [each for each in ("output", "timeline", "trace") if each in files.paths]
-        if alone:
-            raise InputError([Mistake(f"--{each}", text) for each in alone])
+        refuse(Mistake(f"--{each}", text) for each in ("output", "timeline", "trace") if each in files.paths)
         with progress("simulating") as show:
             scaling = run_gemm_threads(*shape, threads=threads, **asked, progress=show)
         files.finish(scaling)

@@ -55,6 +55,29 @@ def command(
         params += [part.option] if isinstance(part, Output) else []
     params += [_window_option(windowed)] if windowed else []
 
+    def decorate(function: Callable[..., None]) -> click.Command:
+        def run(window: Window | None = None, **given: Any) -> None:
+            files = Outputs({each: given.pop(each.name) for each in outputs}, window)
+            if window is not None and not any(each in files.paths for each in windowed):
+                raise InputError(Mistake("--trace-window", f"only with {listed(f'--{each}' for each in windowed)}"))
+            files.check(given)
+            try:
+                function(files, **given)
+            except InputError as error:
+                raise InputError([_named(each, made, every) for each in error.mistakes]) from error
+
+        text = inspect.cleandoc(function.__doc__ or "")
+        return kind(name, params=params, callback=run, help=text)
+
+    return decorate
+
+
+def _named(mistake: Mistake, made: Mapping[str, click.Parameter], every: Mapping[str, Described]) -> Mistake:
+    """The mistake as the command line has it; a field that a sentence names is known by its underscore.
+
+    made, every: the parameters of the command, and all fields, of which some are for Python only.
+    """
+
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
         name, blank, typed = field.partition(" ")
@@ -66,28 +89,10 @@ def command(
             return field
         return option.opts[0] + named if isinstance(option := made.get(key), click.Option) else key.upper()
 
-    def option(mistake: Mistake) -> Mistake:
-        """The mistake as the command line has it; a field that a sentence names is known by its underscore."""
-        sentence = mistake.sentence
-        for field in made:
-            sentence = sentence.replace(field, place(field)) if "_" in field else sentence
-        return Mistake(place(mistake.location), sentence)
-
-    def decorate(function: Callable[..., None]) -> click.Command:
-        def run(window: Window | None = None, **given: Any) -> None:
-            files = Outputs({each: given.pop(each.name) for each in outputs}, window)
-            if window is not None and not any(each in files.paths for each in windowed):
-                raise InputError(Mistake("--trace-window", f"only with {listed(f'--{each}' for each in windowed)}"))
-            files.check(given)
-            try:
-                function(files, **given)
-            except InputError as error:
-                raise InputError(list(map(option, error.mistakes))) from error
-
-        text = inspect.cleandoc(function.__doc__ or "")
-        return kind(name, params=params, callback=run, help=text)
-
-    return decorate
+    sentence = mistake.sentence
+    for field in made:
+        sentence = sentence.replace(field, place(field)) if "_" in field else sentence
+    return Mistake(place(mistake.location), sentence)
 
 
 def _parameter(each: Described) -> click.Parameter:
