@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake, ReplayError
+from lstmsim.base.errors import InputError, Mistake, ReplayError, refuse
 from lstmsim.base.wording import show
 from lstmsim.importers.tensors import MAX_HEADER, METADATA, write_safetensors
 from lstmsim.machines.registry import target_of
@@ -153,8 +153,7 @@ def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobN
         for index, each in numbers.items()
         if each.follows is not None and each.follows not in numbers
     ]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
 
 
 def _close(name: str, network: Network, stimulus: Stimulus, done: NetworkRun, golden: NetworkRun) -> Executed:

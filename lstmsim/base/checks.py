@@ -15,7 +15,7 @@ from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Described, Key, keys_of, once, unwrapped
 from lstmsim.base.wording import dotted, listed, nearest, show
 
@@ -471,8 +471,7 @@ def _mended(
         if each.required and key not in named and not (follows is not None and each.each.key.follows):
             meaning = f" ({each.each.key.meaning})" if each.each.key.meaning else ""
             wrong.append(Mistake(f"{place}: {key}", f"required key is missing{meaning}"))
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
     return made
 
 

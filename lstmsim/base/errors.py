@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: After so many mistakes the rest of a file is not looked at.
@@ -51,6 +52,19 @@ class InputError(LstmsimError):
             mistakes = [mistakes]
         self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def refuse(*mistakes: Iterable[Mistake | None]) -> None:
+    """Raise `InputError` with all the mistakes, if there are any; None is none.
+
+    >>> refuse([None], [])
+    >>> refuse([Mistake("seed", "must be at least 0, got -1")])
+    Traceback (most recent call last):
+    lstmsim.InputError: seed: must be at least 0, got -1
+    """
+    some = [each for several in mistakes for each in several if each is not None]
+    if some:
+        raise InputError(some)
 
 
 class ProgramError(LstmsimError):

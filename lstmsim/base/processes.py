@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.errors import LstmsimError, Mistake, refuse
 from lstmsim.base.records import record
 
 #: What a supervisor, a batch system or a closed terminal sends, and what would end Python without any cleaning up.
@@ -38,8 +38,7 @@ def missing(place: str, programs: Sequence[tuple[str, str]]) -> None:
         for name, package in programs
         if shutil.which(name) is None
     ]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 import lstmsim
-from lstmsim.base.errors import Mistake, ReplayError
+from lstmsim.base.errors import Mistake, ReplayError, refuse
 from lstmsim.cli.options import Output, Outputs, command, json_output, picture_output, progress, status, trace_output
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.gemm.request import GemmRequest
-from lstmsim.studies.shared.request import listed_in, refuse
+from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sparse.request import SparseRequest
 
 _OUTPUT = Output("output", "Write the result as .npy.", (".npy",))

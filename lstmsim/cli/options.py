@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Described, keys_of
 from lstmsim.base.wording import listed
 from lstmsim.studies.shared.request import sentence_of
@@ -324,8 +324,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
             if other is not None:
                 mistakes.append(Mistake(place, f"is also {other}; expected another file"))
             taken.setdefault(same, f"the output of {option}")
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
 
 
 def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lstmsim.base.bounded import placed
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.pytorch.names import Group, groups, import_groups, layers_of, network_of, whole_weights
@@ -79,8 +79,7 @@ def _arrays(
         arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
     except InputError as error:
         raise InputError([*error.mistakes, *mistakes]) from None
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     parts: dict[tuple[int, int], dict[tuple[str, ...], Floats]] = {}
     for name, ((number, direction, key), _) in places.items():
         if name in arrays:

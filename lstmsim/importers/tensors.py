@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.bounded import bounded_file, placed
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.files import whole_file
 from lstmsim.base.wording import show
 from lstmsim.model.cell import Cell
@@ -80,8 +80,7 @@ def floats(tensors: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]
                 text = str(error)
         if text:
             mistakes.append(Mistake(name if name.isprintable() and len(name) < 200 else show(name), text))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return arrays
 
 
@@ -221,8 +220,7 @@ def _entries(header: dict[str, Any], size: int) -> dict[str, tuple[str, tuple[in
         end = max(end, entry[3])
     if not mistakes and end != size:
         mistakes.append(Mistake("", f"has {size} bytes of numbers, its header describes {end}"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return entries
 
 

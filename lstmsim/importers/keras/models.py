@@ -18,7 +18,7 @@ import numpy as np
 
 from lstmsim.base.bounded import placed
 from lstmsim.base.bounds import MAX_SIZE
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import (
     FOLDED,
@@ -172,8 +172,7 @@ def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
             layers.append(layer)
         elif layer:
             mistakes.append(Mistake(f"layer {show(each.names[-1])}", layer))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     if not layers:
         some = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
         raise InputError(f"holds no layer LSTM, GRU or SimpleRNN; it has {some or 'no layers'}")
@@ -367,8 +366,7 @@ def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
             mistakes += [
                 Mistake(": ".join(filter(None, (own, each.location))), each.sentence) for each in error.mistakes
             ]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return parts
 
 

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lstmsim.base.bounded import MAX_BYTES, bounded_file, placed
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
 from lstmsim.importers.onnx.axes import Layouts, length_notes
@@ -226,8 +226,7 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
                 mistakes.append(Mistake(label(scope, index), text))
             if len(layers) > MAX_RECURRENT_NODES:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return layers
 
 

@@ -18,7 +18,7 @@ from pathlib import PurePath
 import numpy as np
 
 from lstmsim.base.bounds import MAX_SIZE
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, model_names, model_stem, percent
 from lstmsim.importers.tensors import FLOAT_BYTES, Stacked, Stored, floats, shape_text, unstacked
@@ -112,8 +112,7 @@ def layers_of(tensors: Mapping[str, Stored], group: Group, function: str = "rnn"
             layers.append(layer)
         else:
             mistakes.append(layer)
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return tuple(layers)
 
 
@@ -180,8 +179,7 @@ def network_of(tensors: Mapping[str, Stored], group: Group, model: Model) -> Net
         by_name = floats(tensors, {group.names[key]: shape for key, shape in wanted.items() if key in group.names})
     except InputError as error:
         raise InputError([*error.mistakes, *mistakes]) from None
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     arrays = {key: by_name[group.names[key]] for key in wanted}
     passes = tuple(
         tuple(_pass(layer, arrays, number, side) for side in range(layer.directions))
@@ -243,8 +241,7 @@ def whole_weights(tensors: Mapping[str, Stored]) -> dict[str, Stored]:
             mistakes.append(Mistake(show(weight), f"is made of {_some(names.values())}, which hold no weights"))
             continue
         whole[target] = Stored(kind, stored[shaped].shape, partial(_read, weight, make, stored, kind))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return whole
 
 
@@ -352,8 +349,7 @@ def import_groups(
         models.append(
             ImportedModel(model, nodes, f"{PurePath(file).name}: {title}", notes, network if weights else None)
         )
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     used = {name for group in modules for name in group.names.values()} | (set(tensors) - set(whole))
     rest = _unread_note({key: prod(each.shape) for key, each in tensors.items() if each.kind in FLOAT_BYTES}, used)
     if rest:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from lstmsim.base.bounds import MAX_LATENCY_CYCLES
 from lstmsim.base.checks import checked
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key, keys_of, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import OperationClasses
@@ -406,9 +406,7 @@ class MulticoreEntries(Entries):
     def check(self, chip: MulticoreCpu, job: Job) -> None:
         """`InputError` if the CPU cannot run a job, or the job asks for what it does not have."""
         self.check_job(chip.cores, job)
-        mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
-        if mistakes:
-            raise InputError(mistakes)
+        refuse(Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job))
 
 
 def _mistakes(job: Job) -> list[tuple[str, str]]:

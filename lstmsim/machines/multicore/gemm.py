@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
 from lstmsim.machines.multicore import cuts, planner, product, steps
 from lstmsim.machines.multicore.chip import MulticoreCpu
@@ -73,8 +73,7 @@ def plan(chip: MulticoreCpu, task: GemmTask) -> GemmPlan:
     if task.threads > len(chip.cores):
         text = f"must be at most {len(chip.cores)}, the number of cores, got {task.threads}"
         mistakes.append(Mistake("threads", text))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     settings = planner.settings_of(task.settings)
     return planner.plan(chip.bare, asked, task.threads, settings, task.caches, packed=task.packed == "once")
 

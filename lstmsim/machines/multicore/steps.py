@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.chip import Blocks, MulticoreCpu, blocks_of, up
 
@@ -27,8 +27,7 @@ def check_division(division: Division) -> None:
     sizes |= {name: getattr(cut, name) for name in ("p_m", "p_n", "p_k", "mb", "nb", "kb")}
     sizes |= {} if sub is None else {"sm": sub.sm, "sn": sub.sn}
     mistakes = [Mistake(name, f"must be at least 1, got {size}") for name, size in sizes.items() if size < 1]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     for name, parts, size, whole, of in (
         ("mb", cut.p_m, cut.mb, product.m, "rows"),
         ("nb", cut.p_n, cut.nb, product.n, "columns"),
@@ -37,8 +36,7 @@ def check_division(division: Division) -> None:
         if parts * size < whole:
             text = f"{parts} parts of {size} {of} do not hold all {whole} {of}"
             mistakes.append(Mistake(name, f"{text}; at least {up(whole, parts)} {of} a part are needed"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
 
 
 def estimated_accesses(chip: MulticoreCpu, division: Division) -> int:

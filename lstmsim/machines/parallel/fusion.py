@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest
@@ -14,7 +14,7 @@ from lstmsim.machines.kernels import FusedFigures, KernelWork
 from lstmsim.machines.parallel.device import NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
-from lstmsim.machines.parallel.kernels.rows import option_mistakes, refuse
+from lstmsim.machines.parallel.kernels.rows import option_mistakes
 from lstmsim.machines.parallel.lowering.program import figures_of, program_of_kernels, traffic_of
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.assembly import PerStep, check_size
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
@@ -62,9 +62,7 @@ class _ParallelTarget(Target):
         refused = cells_refusal(job.model, chip.fusion)
         if refused:
             raise InputError(Mistake(f"job {job.name}", f"no core can run it: {refused}"))
-        mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
-        if mistakes:
-            raise InputError(mistakes)
+        refuse(Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job))
 
     def lower(self, chip: ParallelDevice, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip; it has tables, no objects."""

@@ -7,7 +7,7 @@ from math import inf, prod
 from typing import Any
 
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.fusion.graph import COMPUTE, INPUT, MOVES, OPERATIONS, REDUCES, Graph, Node, mistaken_name
 
@@ -212,8 +212,7 @@ def _spelled(path: tuple[str | int, ...], names: list[str]) -> str:
 def checked_graph(graph: Graph) -> Graph:
     """The same graph; `InputError` with every mistake if it has any."""
     wrong = [Mistake(place, sentence) for place, sentence in mistakes(graph)]
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
     return graph
 
 

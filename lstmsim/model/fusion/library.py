@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import TypeVar
 
 from lstmsim.base.bounds import MAX_AXIS, MAX_ELEMENTS
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.cell import Cell
@@ -276,9 +276,7 @@ def named_graph(name: str, sizes: Mapping[str, int] | None = None) -> Graph:
         near = nearest(str(name), GRAPHS)
         raise InputError(f"no graph called {show(name)}{near or '; there are: ' + ', '.join(GRAPHS)}")
     known, given = GRAPHS[name], dict(sizes or {})
-    mistakes = [Mistake(each, sentence) for each, value in given.items() if (sentence := _mistake(known, each, value))]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(Mistake(each, sentence) for each, value in given.items() if (sentence := _mistake(known, each, value)))
     whole = _whole(known, given)
     graph = known.make(**whole)
     _check_elements(graph)

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model
 
@@ -76,8 +76,7 @@ class Network:
                 text = f"needs weights for {layer.directions} directions, got {len(both)}"
                 mistakes.append(Mistake(f"model {self.model.name}: layer {number}", text))
         mistakes += [Mistake(f"model {self.model.name}: {place}", text) for place, text in self._wrong_states()]
-        if mistakes:
-            raise InputError(mistakes)
+        refuse(mistakes)
 
     def _wrong_states(self) -> list[tuple[str, str]]:
         """What is wrong with the initial states, as (place, sentence) pairs."""

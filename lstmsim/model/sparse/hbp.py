@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import must_be, show
 from lstmsim.model.sparse.csr import Csr, firsts
@@ -312,8 +312,7 @@ def _check(m: int, n: int, omega: int, strategy: str, shift: tuple[int, int]) ->
         mistakes.append(Mistake("hash", must_be(strategy, HASHES)))
     if not all(0 <= each <= 60 for each in shift):
         mistakes.append(Mistake("shift", f"must be two numbers from 0 to 60, got {list(shift)}"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
 
 
 def _arranged(

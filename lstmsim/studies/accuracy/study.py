@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from lstmsim.base.bounded import placed
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.files import readable_file
 from lstmsim.files.catalog import find_model
 from lstmsim.files.scenario.numbers import job_data
@@ -108,8 +108,7 @@ class G2p:
             own_shape = getattr(self, name).shape
             if own_shape != shape:
                 mistakes.append(Mistake(name, f"has shape {list(own_shape)}, expected {list(shape)}"))
-        if mistakes:
-            raise InputError(mistakes)
+        refuse(mistakes)
 
 
 def letters_of(word: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from itertools import accumulate, product
 
 from lstmsim import engines, machines
 from lstmsim.analysis.report import Report, measure
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
 from lstmsim.files.published import Measurement, deepbench
@@ -48,8 +48,7 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
         else:
             again = "is named twice" if same == show(name) else f"is the same as {same}"
             mistakes.append(Mistake(f"chip {show(name)}", f"{again}; expected different chips"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return tuple(chip for _, chip in chips)
 
 
@@ -299,5 +298,4 @@ def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entrie
         if not any(entry.known for entry in row):
             reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, row, strict=True))
             mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)

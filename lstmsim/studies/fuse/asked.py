@@ -10,13 +10,13 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import given_twice, listed, must_be, nearest, show
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.graph_rules import checked_graph
 from lstmsim.model.fusion.library import GRAPHS, named_graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice
-from lstmsim.studies.shared.request import Path, refuse
+from lstmsim.studies.shared.request import Path
 from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
             mistakes.append(Mistake(f"size {name}", given_twice(sizes[name], int(value))))
         else:
             sizes[name] = int(value)
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return sizes
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.machines.gemm import KINDS, Cut, Division, GemmTask, GemmWork, Product
@@ -16,7 +16,7 @@ from lstmsim.machines.registry import capability
 from lstmsim.model.cells import LayerProduct, input_projection, step_products
 from lstmsim.studies.gemm.request import GemmRequest
 from lstmsim.studies.shared.products import chip_of, options_from, presets_with
-from lstmsim.studies.shared.request import Path, Size, refuse, wrong_value
+from lstmsim.studies.shared.request import Path, Size, wrong_value
 
 if TYPE_CHECKING:
     from lstmsim.model.model import Model

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lstmsim.base.errors import Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import CACHES
 from lstmsim.report.document import Cell, Column, Document, Section, facts, grid, remark
@@ -16,7 +16,7 @@ from lstmsim.studies.gemm.report import KEYS, cut_words, faster, product_facts
 from lstmsim.studies.gemm.request import GemmRequest, GemmThreadsRequest
 from lstmsim.studies.gemm.result import GemmReport, GemmRow
 from lstmsim.studies.gemm.run import run_gemm
-from lstmsim.studies.shared.request import refuse, takes
+from lstmsim.studies.shared.request import takes
 
 #: What is asked of one number of threads only, with the value that stands for nothing asked.
 _ALONE: Mapping[str, Any] = {"cut": None, "relief": "plan", "ablate": False, "numbers": None}

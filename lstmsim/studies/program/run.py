@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from lstmsim import engines
 from lstmsim.analysis.timeline import Timeline, build_timeline, named_groups
-from lstmsim.base.errors import InputError, Mistake, ProgramError
+from lstmsim.base.errors import InputError, Mistake, ProgramError, refuse
 from lstmsim.model.scenario import Chip
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FlatProgram
@@ -19,7 +19,7 @@ from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 from lstmsim.report.results import Table
-from lstmsim.studies.shared.request import Path, refuse, takes, wrong_value
+from lstmsim.studies.shared.request import Path, takes, wrong_value
 from lstmsim.studies.simulate.request import ProgramRequest
 from lstmsim.studies.simulate.run import Run, expect, refuse_long_trace
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.folder import LIST, Written, check_folder, write_folder
 from lstmsim.base.processes import scratch_folder
 from lstmsim.base.wording import listed
@@ -16,7 +16,7 @@ from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
 from lstmsim.studies.rtl.synthesis import Synthesis, family_of, synthesize, yosys_program
-from lstmsim.studies.shared.request import Path, refuse, takes
+from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:

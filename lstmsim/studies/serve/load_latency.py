@@ -12,7 +12,7 @@ from itertools import product
 from json import dumps
 from typing import Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.wording import listed
 from lstmsim.files.catalog import is_path
@@ -25,7 +25,7 @@ from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
-from lstmsim.studies.shared.request import names_of, refuse, takes
+from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import processors

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim import engines, machines
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
@@ -24,7 +24,7 @@ from lstmsim.studies.serve.request import Row, ServeRequest
 from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.tenants import NEVER, Rows
 from lstmsim.studies.shared.loading import Path, drawn_anew
-from lstmsim.studies.shared.request import refuse, takes, wrong_value
+from lstmsim.studies.shared.request import takes, wrong_value
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
 
@@ -243,8 +243,7 @@ def check_wanted(percentiles: Sequence[float], until_half_width: float | None) -
     if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
         text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"
         wrong.append(Mistake("until_half_width", text))
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 class _Goal:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 from typing import Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.studies.serve import saturation
@@ -16,7 +16,7 @@ from lstmsim.studies.serve.request import SaturateRequest
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew
-from lstmsim.studies.shared.request import refuse, takes, wrong_value
+from lstmsim.studies.shared.request import takes, wrong_value
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
 
@@ -113,8 +113,7 @@ class _Runs:
             if name not in names:
                 hint = nearest(name, names)
                 wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
-        if wrong:
-            raise InputError(wrong)
+        refuse(wrong)
         jobs = drawn.scenario.jobs
         self.leaving = {job.tenant for job in jobs if job.may_leave}
         if self.leaving:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
 from lstmsim.report.results import Forms, Table, plain
 from lstmsim.traffic.arrivals import positive
@@ -222,8 +222,7 @@ def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[s
         wrong.append(Mistake("saturation: high", f"must be above the lowest rate ({low}), got {high}"))
     if tolerance < LEAST_TOLERANCE:
         wrong.append(Mistake("saturation: tolerance", f"must be at least {LEAST_TOLERANCE}, got {tolerance}"))
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 #: Chance that `of_beyond` says `above` of a percentile that keeps its bound, at each look.

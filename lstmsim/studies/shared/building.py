@@ -12,7 +12,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, NoReturn
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.model import model as models
 from lstmsim.model import scenario as scenarios
 from lstmsim.model.cell import Cell
@@ -62,8 +62,7 @@ def _check_names(cls: _Built, positional: int, named: Mapping[str, Any]) -> None
     needed = [name for name, each in known.items() if each.default is each.empty]
     missing = [each for each in needed[positional:] if each not in named]
     wrong += [Mistake(f"{place}: {each}", "required key is missing") for each in missing]
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 class Layer(models.Layer, metaclass=_Built):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import as_data
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Offer, Scenario
@@ -124,8 +124,7 @@ def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     from lstmsim.files.scenario.entries import unique_names
 
     mistakes = [each for place, job in enumerate(jobs) for each in _position_mistakes(place, job)]
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     followed = _followed(jobs)
     names = unique_names([each.name for each in jobs])
     return tuple(_ready(*each) for each in zip(jobs, names, followed, strict=True))
@@ -199,8 +198,7 @@ def check_parts(parts: Mapping[str, Any]) -> None:
         if value is not None and not fits(value):
             got = "one with other values" if isinstance(value, Mapping) else show(value)
             wrong.append(Mistake(key, f"must be {words}, got {got}"))
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 def _maps(value: object, kind: type) -> bool:

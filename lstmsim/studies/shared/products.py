@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import given_twice, listed, nearest, show
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def options_from(
         elif name in values:
             mistakes.append(Mistake(f"{field}.{name}", given_twice(values[name], value)))
         values[name] = value
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return values
 
 

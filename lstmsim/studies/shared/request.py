@@ -8,7 +8,7 @@ texts need it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral, Real
@@ -29,7 +29,7 @@ from typing import (
 )
 
 from lstmsim.base.bounds import MAX_SIZE
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import NOT_FINITE, Described, Key, keys_of, unwrapped
 from lstmsim.base.wording import must_be, show
 
@@ -152,19 +152,6 @@ def _as_tuple(value: Any, hint: Any) -> Any:
 def names_of(given: Path | Sequence[Path]) -> tuple[str, ...]:
     """The names where one may be given alone."""
     return tuple(fspath(each) for each in ((given,) if isinstance(given, str | PathLike) else given))
-
-
-def refuse(*mistakes: Iterable[Mistake]) -> None:
-    """Raise `InputError` if there is any mistake.
-
-    >>> refuse(wrong_value("requests", 2.5, int), wrong_value("seed", -1, Seed))
-    Traceback (most recent call last):
-    lstmsim.InputError: requests: must be a whole number, got 2.5
-    seed: must be at least 0, got -1
-    """
-    every = [each for some in mistakes for each in some]
-    if every:
-        raise InputError(every)
 
 
 def wrong_value(name: str, value: Any, hint: Any) -> list[Mistake]:

@@ -24,7 +24,7 @@ from lstmsim.analysis.timeline import (
     spans_of,
     window_edges,
 )
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
@@ -67,8 +67,7 @@ def _window(
             mistakes.append(Mistake("cores", f"no core {core} in this timeline, it has {_listed(known)}"))
     if not chosen and known:
         mistakes.append(Mistake("cores", f"choose at least one of {_listed(known)}"))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return low, high, tuple(chosen)
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
 from lstmsim.analysis.report import Report, measure
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.engines.fast import run as fast
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.loading import Source, load_scenario
-from lstmsim.studies.shared.request import RandomWeights, refuse, takes, wrong_value
+from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
 from lstmsim.studies.simulate.request import SimulateRequest
 
 if TYPE_CHECKING:

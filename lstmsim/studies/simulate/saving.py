@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.analysis.timeline import Timeline
-from lstmsim.base.errors import Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.report.document import Document, Section
 from lstmsim.studies.fit.request import fit
-from lstmsim.studies.shared.request import Path, Source, refuse, takes, wrong_value
+from lstmsim.studies.shared.request import Path, Source, takes, wrong_value
 from lstmsim.studies.simulate.request import Cores, End, Start, TimelineRequest
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 

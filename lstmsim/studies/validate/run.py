@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim import engines
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.wording import nearest
 from lstmsim.engines import ENGINES
 from lstmsim.files import published
@@ -284,8 +284,7 @@ def validate(
     mistakes = [_unknown("group", each, GROUPS) for each in groups if each not in GROUPS]
     if engine not in ENGINES:
         mistakes.append(_unknown("engine", engine, tuple(ENGINES)))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     figures = figures or read_published()
     bench = tables.Bench(engine)
     parts = [_part(each, figures) for each in wanted if each != CLAIMS]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.bounded import placed
 from lstmsim.base.bounds import MAX_AXIS
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.onnx.file import parsed_network
@@ -359,8 +359,7 @@ def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
     ):
         words = " ".join(f"{each}=N" for each in names[:_MOST_REPORTED])
         wrong += [Mistake("size", f"the network's inputs {sentence}: {words}")] if names else []
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 def _origin(network: Any, name: str, sizes: Mapping[str, int]) -> list[str]:

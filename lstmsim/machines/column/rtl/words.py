@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.column.rtl.lanes.lane import Pass
 from lstmsim.machines.column.rtl.lanes.lanes_module import SPACES, Write
 from lstmsim.machines.column.rtl.picking import Shifts
@@ -34,8 +34,7 @@ def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, F
             model = design.models[job.model]
             text = f"must be those of the earlier jobs of model {model!r}, which the RTL holds once"
             mistakes.append(Mistake(f"job {job.name}: weights", text))
-    if mistakes:
-        raise InputError(mistakes)
+    refuse(mistakes)
     return passes
 
 

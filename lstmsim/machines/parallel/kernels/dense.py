@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
@@ -22,7 +22,6 @@ from lstmsim.machines.parallel.kernels.rows import (
     memories,
     numbered,
     option_mistakes,
-    refuse,
     tree,
 )
 from lstmsim.machines.parallel.writing.streams import Result, Warps, later

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lstmsim.base.checks import Notes, type_checker
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
 from lstmsim.machines.parallel.device import ParallelDevice
@@ -55,13 +55,6 @@ def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
         if default is MISSING and name not in values
     )
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-
-
-def refuse(mistakes: Iterable[Mistake | None]) -> None:
-    """`InputError` with the mistakes, if there are any."""
-    some = [each for each in mistakes if each is not None]
-    if some:
-        raise InputError(some)
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
@@ -49,7 +49,6 @@ from lstmsim.machines.parallel.kernels.rows import (
     memories,
     option_mistakes,
     ordered,
-    refuse,
     stored,
 )
 from lstmsim.machines.parallel.writing.streams import (
