@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
@@ -110,16 +111,15 @@ def with_transfers(
     """Put transfers into phases: a first phase that loads the weights that stay, and transfers of streamed blocks."""
     kept = sum(weights for block, weights in blocks.items() if block not in out)
     loading = list(transfers.operations(kept, "load weights", (), None)) if kept else []
-    # also where nothing stays: the same on every kind of core
-    first = [Phase(Body(tuple(loading)), 1)]
     heads = [_head(number, blocks, out, transfers) for number in range(len(phases))]
     shifts = [len(operations) for operations, _ in heads]
     met: set[int] = set()
-    lowered = list(first)
+    # also where nothing stays: the same on every kind of core
+    lowered = [Phase(Body(tuple(loading)), 1)]
     for number, phase in enumerate(phases):
         body = list(phase.body.operations)
         for index, operation in enumerate(body):
-            needs = tuple(_shifted(need, number, shifts, len(first)) for need in operation.needs)
+            needs = tuple(_shifted(need, number, shifts) for need in operation.needs)
             if operation.unit == ARRAY and loading and operation.member not in met:
                 met.add(operation.member)
                 needs = (*needs, transfers.need(loading[-1], len(loading) - 1, "reload", phase=0))
@@ -144,10 +144,11 @@ def _head(number: int, blocks: Blocks, out: frozenset[Block], transfers: Transfe
     return operations, ends
 
 
-def _shifted(need: Dependence, number: int, shifts: Sequence[int], first: int) -> Dependence:
-    source = number if need.phase is None else need.phase
-    phase = None if need.phase is None else need.phase + first
-    return need._replace(operation=need.operation + shifts[source], phase=phase)
+def _shifted(need: Dependence, number: int, shifts: Sequence[int]) -> Dependence:
+    """The same need behind the phase that loads, and behind the head of each body."""
+    if need.phase is None:
+        return need._replace(operation=need.operation + shifts[number])
+    return need._replace(operation=need.operation + shifts[need.phase], phase=need.phase + 1)
 
 
 def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers: Transfers) -> None:
@@ -225,16 +226,13 @@ class Plan:
         """
         # with auto a core must hold the whole model, as if it were not split
         every = _Demand(job.model, "" if job.split == "auto" else job.split, places(self.chip, job))
-        rooms = [self._capacity(place) for place in every.places]
-        if self.chip.memory is None or not rooms:
+        if self.chip.memory is None or not every.places:
             return every
-        weights = self.weights(every)
-        fits = [room is None or room >= weights for room in rooms]
-        most = None if any(fits) else max(room for room in rooms if room is not None)
-        chosen = fits if most is None else [room == most for room in rooms]
-        return replace(
-            every, places=tuple(place for place, one in zip(every.places, chosen, strict=True) if one), room=most
-        )
+        rooms = {place: self._capacity(place) for place in every.places}
+        weights, most = self.weights(every), max(rooms.values())
+        if most >= weights:
+            return replace(every, places=tuple(place for place in every.places if rooms[place] >= weights))
+        return replace(every, places=tuple(place for place in every.places if rooms[place] == most), room=int(most))
 
     @cached_property
     def demands(self) -> dict[tuple[object, ...], _Demand]:
@@ -250,10 +248,14 @@ class Plan:
         """Weights on the core of a place that has the most."""
         return share_weights(demand.model, demand.split, demand.places[0])
 
-    def _capacity(self, cores: Sequence[int]) -> int | None:
+    @cached_property
+    def limits(self) -> list[float]:
+        """How many weights each core holds; infinite for a core that holds any number."""
+        return [inf if core.weight_capacity is None else core.weight_capacity for core in self.chip.cores]
+
+    def _capacity(self, cores: Sequence[int]) -> float:
         """The least capacity of some cores."""
-        limits = [self.chip.cores[each].weight_capacity for each in cores]
-        return min((each for each in limits if each is not None), default=None)
+        return min(self.limits[each] for each in cores)
 
     @cached_property
     def tight(self) -> bool:
@@ -262,24 +264,21 @@ class Plan:
         for demand in self.demands.values():
             for core in {core for place in demand.places for core in place}:
                 wanted[core] += self.weights(demand)
-        limits = [core.weight_capacity for core in self.chip.cores]
-        return any(limit is not None and total > limit for total, limit in zip(wanted, limits, strict=True))
+        return any(total > limit for total, limit in zip(wanted, self.limits, strict=True))
 
     @cached_property
     def held(self) -> list[list[tuple[object, ...]]]:
         """For each core the weight sets at the start: the first that fit, in the order of the jobs."""
-        left = [core.weight_capacity for core in self.chip.cores]
+        left = list(self.limits)
         held: list[list[tuple[object, ...]]] = [[] for _ in left]
         for key, demand in self.demands.items():
             size = self.size(demand)
             for place in demand.places:
-                rooms = [room for room in (left[core] for core in place) if room is not None]
-                if all(room >= size for room in rooms):
+                if all(left[core] >= size for core in place):
                     for core in place:
-                        room = left[core]
                         if key not in held[core]:
                             held[core].append(key)
-                            left[core] = None if room is None else room - size
+                            left[core] -= size
         return held
 
     def size(self, demand: _Demand) -> int:
@@ -289,17 +288,16 @@ class Plan:
     def footprint(self, job: Job) -> Footprint:
         """The footprint of a job: where it runs, its phases there, and what must be in the memories."""
         demand = self.demand(job)
-        memory = self.chip.memory
         if not self.tight:
             return self._made(job, demand.places, None)
-        if job.split == "auto" and memory is not None:
-            text = "auto needs weights that stay on all of its cores, and here they take turns or are streamed"
-            raise InputError(Mistake(f"job {job.name}: split", text))
-        if memory is None:
+        if self.chip.memory is None:
             there = [place for place in demand.places if all(demand.key in self.held[core] for core in place)]
             if not there or (job.split == "auto" and len(there) < len(demand.places)):
                 raise InputError(Mistake(f"job {job.name}", self._no_room(demand)))
             return self._made(job, tuple(there), None)
+        if job.split == "auto":
+            text = "auto needs weights that stay on all of its cores, and here they take turns or are streamed"
+            raise InputError(Mistake(f"job {job.name}: split", text))
         if job.preempts and not job.split:
             text = "jobs stop others only where all weights stay on the chip, and here they take turns"
             raise InputError(Mistake(f"job {job.name}: preemption", text))
@@ -391,11 +389,9 @@ class Plan:
         cores = []
         for index, core in enumerate(self.chip.cores):
             # what comes first in the scenario is wanted first, so it goes last
-            held = tuple(numbers[key] for key in reversed(self.held[index])) if loading else ()
             capacity = core.weight_capacity if loading else None
-            units = (*own_units(core), *exchange)
-            held = held if capacity is not None else ()
-            cores.append(Core(self.kinds[core], units, core.threads, 0, capacity, held))
+            held = () if capacity is None else tuple(numbers[key] for key in reversed(self.held[index]))
+            cores.append(Core(self.kinds[core], (*own_units(core), *exchange), core.threads, 0, capacity, held))
         if loading:
             threads = sum(core.threads for core in self.chip.cores)
             cores.append(Core(len(self.kinds), (Unit("memory", "fine"),), threads, shared=True))
