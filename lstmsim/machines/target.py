@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from lstmsim.base.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key, described, keys_of, mistakes_of, values_of
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import PerStep, check_cores
@@ -84,8 +84,7 @@ def check_description(chip: Any) -> None:
     cores = enumerate(chip.cores)
     mistakes = [(f"cores.{index}.{key}", text) for index, core in cores for key, text in core.mistakes()]
     mistakes += mistakes_of(chip)
-    if mistakes:
-        raise InputError([Mistake(f"chip {chip.name}: {key}", text) for key, text in mistakes])
+    refuse(Mistake(f"chip {chip.name}: {key}", text) for key, text in mistakes)
 
 
 class Entries:

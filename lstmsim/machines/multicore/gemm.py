@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.base.errors import InputError, Mistake, refuse
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
 from lstmsim.machines.multicore import cuts, planner, product, steps
 from lstmsim.machines.multicore.chip import MulticoreCpu
@@ -104,10 +104,9 @@ def cut_of(
         cut = replace(cut, mb=mb, nb=nb, kb=kb)
     steps.check_division(Division(task.product, cut))
     whole = {"mb": task.product.m, "nb": task.product.n, "kb": task.product.k}
-    large = [name for name, most in whole.items() if getattr(cut, name) > most]
-    if large:
-        text = "must be at most {}, which is all of the product, got {}"
-        raise InputError([Mistake(name, text.format(whole[name], getattr(cut, name))) for name in large])
+    text = "must be at most {}, which is all of the product, got {}"
+    given = {name: getattr(cut, name) for name in whole}
+    refuse(Mistake(name, text.format(whole[name], size)) for name, size in given.items() if size > whole[name])
     return cut
 
 

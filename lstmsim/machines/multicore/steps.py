@@ -246,9 +246,11 @@ def computed(chip: MulticoreCpu, division: Division, a: NDArray[Any], b: NDArray
     """
     product, cut = division.product, division.cut
     shapes = {"a": (a, (product.m, product.k)), "b": (b, (product.k, product.n))}
-    wrong = [(name, shape, of.shape) for name, (of, shape) in shapes.items() if of.shape != shape]
-    if wrong:
-        raise InputError([Mistake(name, f"must have the shape {shape}, got {got}") for name, shape, got in wrong])
+    refuse(
+        Mistake(name, f"must have the shape {shape}, got {of.shape}")
+        for name, (of, shape) in shapes.items()
+        if of.shape != shape
+    )
     kind = np.result_type(a, b)
     a, b = np.asarray(a, kind), np.asarray(b, kind)
     c = np.zeros((product.m, product.n), kind)

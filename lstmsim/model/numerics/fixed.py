@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake, refuse
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, kinds
 from lstmsim.model.model import Layer, Precision
 from lstmsim.model.numerics.arithmetic import Array
@@ -415,8 +415,7 @@ def fixed_chip(networks: Sequence[tuple[Network, Ranges]], precision: Precision)
         formats that hold the ranges of all of them, and common shifts are common to all of them.
     `InputError` if a width is not possible.
     """
-    if mistakes := precision.mistakes():
-        raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
+    refuse(Mistake(f"precision.{key}", text) for key, text in precision.mistakes())
     ranges: Sequence[Ranges] = [own for _, own in networks]
     if precision.formats == "shared":
         ranges = shared_ranges([([layer.cell for layer in own.model.layers], reached) for own, reached in networks])

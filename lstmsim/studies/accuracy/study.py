@@ -287,8 +287,7 @@ class Spelling:
 def with_bits(precision: Precision, bits: int) -> Precision:
     """Give the same precision with weights and vectors of `bits` bits; `InputError` if the width is not possible."""
     changed = replace(precision, weight_bits=bits, vector_bits=bits)
-    if mistakes := changed.mistakes():
-        raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
+    refuse(Mistake(f"precision.{key}", text) for key, text in changed.mistakes())
     return changed
 
 
