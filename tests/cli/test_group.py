@@ -247,7 +247,9 @@ def test_an_interrupt_is_heard_while_the_core_runs(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     core = '{"npe": 65536, "ep": 32, "vp": 2048, "threads": 4, "thread_policy": "fine"}'
     chip = f'{{"kind": "column-npu", "frequency_mhz": 260, "cores": [{core}]}}'
-    scenario.write_text(f'{{"chip": {chip}, "jobs": [{{"model": "lstm-1024", "steps": 150000, "count": 40}}]}}')
+    # frames come one by one: so no step is left out because it is like those before it
+    job = '{"model": "lstm-1024", "steps": 150000, "count": 40, "frame_interval": 1}'
+    scenario.write_text(f'{{"chip": {chip}, "jobs": [{job}]}}')
     code = """
 import signal
 from lstmsim.cli import main

@@ -173,7 +173,7 @@ def test_flat_programs_run_on_every_engine(program: Program) -> None:
 
 @pytest.mark.skipif(not OWN.core.is_dir(), reason="the core's sources are not part of the installed package")
 def test_rows_of_the_core_are_those_of_the_format() -> None:
-    source = (OWN.core / "flat.hpp").read_text()
+    source = (COMMON / "flat.hpp").read_text()
     structures = dict(re.findall(r"struct (\w+) \{\s*i64 ([\w, \n]+);\s*\}", source))
     assert f"FORMAT = {FORMAT};" in source
     order = re.findall(r"Slice<const (\w+)> (\w+);", source)

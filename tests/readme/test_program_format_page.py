@@ -9,6 +9,7 @@ import pytest
 
 from lstmsim.engines.fast.run import OWN
 from lstmsim.files.program_file import FILE_FORMAT, save_program
+from lstmsim.native.sources import COMMON
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
 from lstmsim.program.flatten import FLAGS, LINKS, Link
 
@@ -51,8 +52,8 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_limits_are_those_of_the_core() -> None:
-    flat = (CORE / "flat.hpp").read_text()
-    check = "".join(each.read_text() for each in (*sorted(CORE.glob("check*")), CORE / "cycles.hpp"))
+    flat = (COMMON / "flat.hpp").read_text()
+    check = "".join(each.read_text() for each in (*sorted(CORE.glob("check*")), COMMON / "cycles.hpp"))
     shifts = {name: int(shift) for name, shift in re.findall(r"(\w+) = i64\{1\} << (\d+)", check)}
     shifts |= {name: int(shift) for name, shift in re.findall(r"(MOST_STARTS) = i64\{1\} << (\d+)", flat)}
     assert shifts.pop("NEVER") == 60

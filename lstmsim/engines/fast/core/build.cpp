@@ -5,29 +5,6 @@
 
 namespace lstmsim {
 
-/// Sort the operations of a body, in their order, by member and unit.
-void sort_streams(const Operations& operations, Streams& streams) {
-    streams.members = streams.units = streams.lag = 0;
-    for (i64 i = 0; i < operations.size(); ++i) {
-        streams.members = std::max(streams.members, operations[i].member + 1);
-        streams.units = std::max(streams.units, operations[i].unit + 1);
-    }
-    const auto place = [&](const flat::Operation& each) { return each.member * streams.units + each.unit; };
-    streams.first.fill(streams.members * streams.units + 1, 0);
-    for (i64 i = 0; i < operations.size(); ++i) streams.first[place(operations[i]) + 1] += 1;
-    for (i64 i = 1; i < streams.first.size(); ++i) streams.first[i] += streams.first[i - 1];
-    Array<i64> next = streams.first;
-    streams.order.resize(operations.size());
-    for (i64 i = 0; i < operations.size(); ++i) {
-        streams.order[next[place(operations[i])]++] = static_cast<i32>(i);
-        // needs of packed bodies have no lag
-        for (i64 number = 0; !operations.packed() && number < operations.needs(i); ++number) {
-            const flat::Need& need = operations.need(i, number).row;
-            if (need.phase == NONE) streams.lag = std::max(streams.lag, need.lag);
-        }
-    }
-}
-
 namespace {
 
 /// One way of a unit, free.
@@ -48,7 +25,7 @@ Unit unit_of(const flat::Unit& row, i64 number, i64 instance, const flat::Core& 
 
 /// The machine before its first cycle.
 Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool fed_later, bool steadily)
-    : program(tables_of_program), keep(keep_trace), fed(fed_later), steady(steadily), head(program.head[0]) {
+    : program(tables_of_program), keep(keep_trace), fed(fed_later), skipping(steadily), steady(steadily), head(program.head[0]) {
     build_cores();
     build_groups();
     for (const flat::Body& body : program.bodies) {

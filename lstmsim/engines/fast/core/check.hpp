@@ -94,7 +94,7 @@ struct Shape {
 void check_machine(const Program& program);
 /// A packed body (check_packed.cpp).
 PackedShape check_packed(const Program& program, const Row& row, const Body& body);
-/// Operations and phases (check_work.cpp); gives the shape of each variant.
+/// Bodies and phases (check_work.cpp), whose rows have been looked at (`check_rows`); gives the shape of each variant.
 Array<const Shape*> check_work(const Program& program, std::map<std::tuple<i64, i64, i64>, Shape>& shapes);
 /// Profiles and tasks (check_tasks.cpp).
 void check_tasks(const Program& program, const Array<const Shape*>& shapes);

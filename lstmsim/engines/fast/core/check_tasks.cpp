@@ -167,6 +167,11 @@ class TaskChecker {
 void check_tasks(const Program& program, const Array<const Shape*>& shapes) { TaskChecker(program, shapes).all(); }
 
 void check(const Program& program) {
+    check_rows(program);
+    check_tables(program);
+}
+
+void check_tables(const Program& program) {
     check_machine(program);
     std::map<std::tuple<i64, i64, i64>, Shape> shapes;
     check_tasks(program, check_work(program, shapes));

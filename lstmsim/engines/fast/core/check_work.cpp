@@ -28,6 +28,8 @@ void check_operation(const Program& p, const Row& row, const Operation& each) {
     if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
 }
 
+}  // namespace
+
 void check_rows(const Program& p) {
     for (i64 i = 0; i < p.operations.size(); ++i) check_operation(p, {"operations", i}, p.operations[i]);
     for (i64 i = 0; i < p.needs.size(); ++i) {
@@ -49,6 +51,8 @@ void check_rows(const Program& p) {
         row.row_of("cause", p.buffers[i].cause, p.causes.size());
     }
 }
+
+namespace {
 
 Array<PackedShape> check_bodies(const Program& p, Sum& looks) {
     Sum streams("members times units of bodies", MOST_STREAMS), operations("operations of bodies", MOST_OPERATIONS);
@@ -229,7 +233,6 @@ class PhaseChecker {
 
 Array<const Shape*> check_work(const Program& p, std::map<std::tuple<i64, i64, i64>, Shape>& shapes) {
     Sum looks("rows to look at, one by one", MOST_LOOKS), members("members of variants", MOST_STREAMS);
-    check_rows(p);
     const Array<PackedShape> packed = check_bodies(p, looks);
     Array<const Shape*> of_variants;
     for (i64 i = 0; i < p.variants.size(); ++i) {

@@ -81,6 +81,7 @@ void Machine::remember(const Cursor& cursor) {
 bool Machine::move_on(Cursor& cursor) {
     if (++cursor.position == cursor.order.size()) {
         cursor.position = 0;
+        if (cursor.unit == 0) cores[threads[cursor.thread].core].wrapped = true;
         if (++cursor.iteration == lead_of(cursor).phases[cursor.phase].phase->repeat) {
             set_phase(cursor, cursor.phase + 1);
         }

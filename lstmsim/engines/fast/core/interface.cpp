@@ -27,7 +27,7 @@ LSTMSIM_PUBLIC i64 lstmsim_format() { return lstmsim::flat::FORMAT; }
 /// failed.
 ///
 /// options: bits; 1: record a trace, 2: tasks of the program are templates, requests come by `lstmsim_feed`, 4: run
-/// what comes again as well (steady.cpp).
+/// what comes again as well (steady.cpp, periods.cpp).
 /// machine: is set to the machine; null if it failed.
 /// message: room for the reason of a failure.
 LSTMSIM_PUBLIC i64 lstmsim_open(

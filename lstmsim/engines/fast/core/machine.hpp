@@ -39,18 +39,20 @@ namespace issue {
 enum Column : i64 { START, CORE, UNIT, CONTEXT, TASK, PHASE, ITERATION, OPERATION, COUNT, CYCLES, COLUMNS };
 }
 
-/// build.cpp: the streams of a body.
+/// streams.cpp: the streams of a body.
 void sort_streams(const Operations& operations, Streams& streams);
 /// units.cpp: which of its threads a unit turns to.
 i64 choose(const Unit& unit, i64 contexts, i64 now);
 
 class Machine {
   public:
-    /// keep: a trace is recorded. fed: tasks come by `feed`. steady: what comes again is not run again (steady.cpp).
+    /// keep: a trace is recorded. fed: tasks come by `feed`. steady: what comes again is not run again (steady.cpp, periods.cpp).
     Machine(const flat::Program& program, bool keep, bool fed, bool steady);
 
     /// Go on for about so many events (run.cpp).
     Outcome run(i64 events);
+    /// How many events of the last `run` are left.
+    i64 left() const { return budget; }
     /// Let requests come: rows of (release, number of the template, key). `more`: others will follow. `Refusal` if
     /// they break a rule; then nothing has changed (arrivals.cpp).
     void feed(const i64* rows, i64 count, bool more);
@@ -90,6 +92,14 @@ class Machine {
     void step(Core& core, i64 now);
     void happen(i64 now);
     void note_next(const Core& core);
+
+    // periods.cpp: what comes again within tasks
+    bool skip_periods(Core& core, i64 now, i64 stop);
+    bool write_look(const Core& core, i64 now, Look& look) const;
+    bool write_thread(const Core& core, const Thread& thread, i64 now, i64 busy, Look& look) const;
+    bool write_starts(const Thread& thread, i64 phase, i64 first, i64 end, i64 now, i64 since, Look& look) const;
+    i64 periods_left(const Core& core, const Look& before, const Look& own, i64 stop) const;
+    void repeat_period(Core& core, const Look& before, const Look& own, i64 times);
 
     // units.cpp: what a unit does in a cycle
     void turn(Core& core, Unit& unit, i64 now);
@@ -196,7 +206,8 @@ class Machine {
     const flat::Program program;
     const bool keep;  // whether a trace is recorded
     const bool fed;   // whether tasks come by `feed`
-    bool steady;      // whether stretches that come again are not run again
+    const bool skipping;  // whether what comes again is not run again
+    bool steady;      // whether that holds for stretches
     bool linked = false;   // what happens on one core can bring or stop a task on another
     bool preempting = false;
     flat::Head head{};
@@ -232,6 +243,7 @@ class Machine {
     bool steady_at_hand = false;  // tasks came or went, and whether what follows comes again was not looked at yet
     i64 met = 0;                // how many times an arrival at a barrier or a need of one was looked at
 
+    Look present;    // what a core is now (periods.cpp)
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done
     i64 running = NONE;  // the core that goes on

@@ -86,6 +86,8 @@ Thread& Machine::take_thread(Core& core, i64 context, i64 now) {
     core.occupied += 1;
     Thread& thread = threads[core.first_thread + context];
     thread.admitted = now;
+    core.looks = 0;
+    core.last.clear();
     return thread;
 }
 
@@ -117,7 +119,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     }
     lead.stop = NO_BOUNDARY;
     lead.asked = Asked::NO;
-    lead.open = lead.done_at = lead.clear_at = lead.loaded = 0;
+    lead.open = lead.crossed = lead.done_at = lead.clear_at = lead.loaded = 0;
     lead.finish = lead.weight_set_at = NEVER;
 }
 

@@ -46,6 +46,7 @@ i64 Machine::next_look() const {
 void Machine::advance(Core& core, i64 stop) {
     for (i64 now = core.events.cycle(); now < stop && now < core.dues.cycle(); now = core.events.cycle()) {
         if (budget <= 0) return;
+        if (core.wrapped && skip_periods(core, now, stop)) continue;
         step(core, now);
     }
 }

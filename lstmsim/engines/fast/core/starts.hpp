@@ -69,6 +69,39 @@ class Starts {
         }
     }
 
+    /// The first iteration that is remembered, and the starts of one.
+    i64 oldest() const { return oldest_; }
+    Slice<const i64> row(i64 iteration) const {
+        check_place(iteration - oldest_, end_ - oldest_);
+        return cells_.part((iteration & mask_) * operations_, operations_);
+    }
+
+    /// The iterations from one up to `end` have come again so many `times`, each time `apart` iterations and `cycles`
+    /// cycles later.
+    void come_again(i64 from, i64 end, i64 apart, i64 times, i64 cycles) {
+        Array<i64> window;
+        for (i64 iteration = from; iteration < end; ++iteration) {
+            for (const i64 start : cells_.part((iteration & mask_) * operations_, operations_)) window.push(start);
+        }
+        const i64 on = apart * times;
+        if (mask_ == NEVER - 1) {
+            for (i64 iteration = from; iteration < from + on; ++iteration) {
+                for (i64 operation = 0; operation < operations_; ++operation) {
+                    cells_[iteration * operations_ + operation] = cells_[(iteration - apart) * operations_ + operation] + cycles;
+                }
+            }
+        } else {
+            oldest_ = from + on;
+            end_ = end + on;
+        }
+        for (i64 iteration = from; iteration < end; ++iteration) {
+            for (i64 operation = 0; operation < operations_; ++operation) {
+                const i64 start = window[(iteration - from) * operations_ + operation];
+                cells_[((iteration + on) & mask_) * operations_ + operation] = start <= NOT_STARTED ? start : start + times * cycles;
+            }
+        }
+    }
+
   private:
     static constexpr i64 FEWEST = 8;
 

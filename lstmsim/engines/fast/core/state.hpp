@@ -62,6 +62,16 @@ struct Held {
     bool on_way = false;
 };
 
+/// What a core was when it was looked at (periods.cpp). Cycles count from that cycle, iterations from those that
+/// its tasks had come to.
+struct Look {
+    i64 cycle = NONE;
+    Array<i64> state;
+    Array<i64> counted;     // cycles of each name, work, issues
+    Array<i64> iterations;  // of each busy thread
+    Array<i64> taken;       // slots of each buffer of these threads that were taken
+};
+
 /// A core: its units, and threads that have numbers in a row.
 struct Core {
     i64 number = 0, kind = 0, first_thread = 0, contexts = 0, accounted = 0, capacity = NONE;
@@ -80,6 +90,9 @@ struct Core {
     i64 closed_in = 0;             // the last pass of admission in which a task kept other tasks off
     Array<i64> counted;       // cycles of each name
     i64 worked = 0, issued = 0;
+    bool wrapped = false;     // whether a stream of its first unit has come to another iteration
+    i64 looks = 0;            // how many times this was so since tasks came or went
+    Array<Look> last;         // the last of them
 };
 
 /// What all variants with a kind of body need to know of it: which operations are on which unit of which member.
@@ -88,6 +101,9 @@ struct Streams {
     Array<i64> first;  // for member * units + unit, where its operations begin in `order`
     Array<i32> order;
     i64 lag = 0;  // how many iterations back its operations look
+    i64 far = 0;  // the longest delay after an operation of an earlier phase
+    i64 loose = 0;  // a bit for each unit with an operation that waits for none of its own phase
+    bool plain = true;  // whether all of its iterations take the same cycles, and no barrier has a part in them
 };
 
 /// What is worked out of a packed body while tasks run it.
@@ -134,6 +150,7 @@ struct Thread {
     Asked asked = Asked::NO;
     i64 open = 0;                           // streams that are not at their end
     i64 finish = NEVER;                     // when the task finishes or pauses
+    i64 crossed = 0;                        // the last start of a stream before it came to another phase
     i64 done_at = 0, clear_at = 0;          // when its results are there; when all that it brings about has come about
     i64 loads = 0, loaded = 0;              // operations that have yet to load its weight set; when the others have
     i64 weight_set_at = NEVER;                 // when its weight set is there

@@ -113,7 +113,9 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
         const flat::Phase& row = *phase.phase;
         arrive_at(row.first_barrier + cursor.iteration * row.barriers + operation.arrives, start + operation.cycles);
     }
+    const i64 before = cursor.phase;
     if (move_on(cursor)) resolve(cursor);
+    if (cursor.phase != before) lead.crossed = std::max(lead.crossed, start);
     wake(waiters);
     if (waiter != NONE && cursors[waiter].operation) resolve(cursors[waiter]);
     if (lead.open == 0 || lead.weight_set_at < NEVER) set_due(lead);

@@ -89,4 +89,8 @@ Program read(const i64* words, i64 count);
 /// that come from files or are written by hand. A refusal names the table, the row, the column and its value.
 void check(const Program& program);
 
+/// The two parts of that: rows of operations, needs, extras and buffers alone; then all else, for rows that are right.
+void check_rows(const Program& program);
+void check_tables(const Program& program);
+
 }  // namespace lstmsim::flat
