@@ -150,12 +150,16 @@ class CsvWriter:
 
     def writerow(self, row: Iterable[Any]) -> None:
         """Write one row."""
-        self._rows.writerow([neutral(each) if isinstance(each, str) else each for each in row])
+        self._rows.writerow(_cells(row))
 
     def writerows(self, rows: Iterable[Iterable[Any]]) -> None:
         """Write row after row."""
-        for row in rows:
-            self.writerow(row)
+        self._rows.writerows(map(_cells, rows))
+
+
+def _cells(row: Iterable[Any]) -> list[Any]:
+    """The cells of a row. Of texts that begin with a letter or a digit none is a formula."""
+    return [each if each.__class__ is not str or each[:1].isalnum() else neutral(each) for each in row]
 
 
 def shown(text: str) -> str:

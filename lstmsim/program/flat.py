@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,6 +148,21 @@ def joined(parts: Mapping[str, Sequence[int] | NDArray[np.int64]]) -> FlatProgra
             arrays += (np.array(numbers, dtype=np.int64), np.asarray(part))
             numbers = []
     return FlatProgram(np.concatenate([*arrays, np.array(numbers, dtype=np.int64)]))
+
+
+class BodyRows(NamedTuple):
+    """Rows of bodies of many programs in native memory, by their addresses, so that a program is a choice of bodies.
+
+    addresses, sizes: of the tables operations, needs and bodies, and how many rows each has.
+    pairs: for each that was asked for its first row of `bodies`, how many, a bound on the operations of a step, and
+        whether it is refused; shape (pairs, 4).
+    owner: what keeps the memory.
+    """
+
+    addresses: tuple[int, ...]
+    sizes: tuple[int, ...]
+    pairs: NDArray[np.int64]
+    owner: object
 
 
 #: The last cycle that a run may come to.

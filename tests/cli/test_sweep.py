@@ -10,6 +10,7 @@ import pytest
 
 from lstmsim.cli.sweep import bar_line
 from lstmsim.studies.sweep import evaluate
+from lstmsim.studies.sweep.bulk import Bulk
 from lstmsim.studies.sweep.request import Progress
 from tests.cli.runner import call
 
@@ -199,6 +200,7 @@ def test_a_sweep_that_simulates_nothing_is_a_mistake_but_has_its_table(
 
 
 def test_a_sweep_that_only_fails_is_no_success(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bulk, "possible", False)
     monkeypatch.setattr(evaluate, "numbers_of", lambda *_: 1 // 0)
     Path(spec).write_text(SPEC.replace("<= 256", "> 0").replace("to: 16", "to: 8"), encoding="utf-8")
     result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")

@@ -75,5 +75,5 @@ def test_a_wheel_that_lacks_a_library_is_no_success(
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(SystemExit, match="has not the 2 native libraries"):
+    with pytest.raises(SystemExit, match="has not the 3 native libraries"):
         build_wheels.build(tmp_path)

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.units import tops
 from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import KINDS, target_of
-from lstmsim.model.scenario import Scenario
+from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import Totals
 from lstmsim.studies.fit.device import Device
@@ -85,7 +85,7 @@ class ChipColumns:
 
     def values(self, scenario: Scenario) -> tuple[Value, ...]:
         """Give a value for each name; None where it is unknown or the chip has no such part."""
-        return (*chip_costs(scenario), *(_device_costs(scenario, self.device) if self.device else ()))
+        return (*chip_costs(scenario.chip), *(_device_costs(scenario, self.device) if self.device else ()))
 
 
 def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipColumns:
@@ -106,9 +106,8 @@ def device_words(device: Device) -> tuple[str, ...]:
     return ("dsp", "dsp_share", *memory, "logic", "logic_share", "fits")
 
 
-def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
+def chip_costs(chip: Chip) -> tuple[Value, ...]:
     """Give the values of `chip_words`, summed over all cores; None where the machine has no such part."""
-    chip = scenario.chip
     counts = target_of(chip.kind).chip_counts(chip)
     return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in chip_words()[1:]))
 

@@ -52,7 +52,7 @@ class ProcessExecutor(Executor):
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
-            self._context.set_forkserver_preload(["lstmsim.studies.sweep.evaluate"])
+            self._context.set_forkserver_preload(["lstmsim.studies.sweep.dispatch"])
         self._calls: SimpleQueue[tuple[Future[Any], _Call] | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()

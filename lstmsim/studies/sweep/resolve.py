@@ -158,21 +158,33 @@ class Prepared:
         self.jobs: dict[_Changes, _Jobs | None] = {}
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
-        """Give the scenario with other numbers."""
-        if self.shared:
-            return None
-        cores: list[tuple[int, str, Value]] = []
-        jobs: list[tuple[int, str, Value]] = []
-        for path, value in assignments:
-            where, bounds = self.places.get(path) or self._key_path(path)
-            if bounds is None or not bounds.has(value):
-                return None
-            (cores if where.of_core else jobs).append((where.number, where.key, value))
-        chip = _kept(self.chips, tuple(cores), self._chip)
-        made = _kept(self.jobs, tuple(jobs), self._jobs)
+        """Give the scenario with other numbers; None if it must be read anew."""
+        chip, made = self.chip(assignments), self.jobs_of(assignments)
         if chip is None or made is None or not self._fits(chip, made):
             return None
         return Scenario(chip=chip, jobs=made[0], **self.others)
+
+    def chip(self, assignments: Assignments) -> Chip | None:
+        """The chip with other numbers; None if it must be read anew."""
+        changes = self._changes(assignments, of_core=True)
+        return None if changes is None else _kept(self.chips, changes, self._chip)
+
+    def jobs_of(self, assignments: Assignments) -> _Jobs | None:
+        """The jobs with other numbers; None if they must be read anew."""
+        changes = self._changes(assignments, of_core=False)
+        return None if changes is None else _kept(self.jobs, changes, self._jobs)
+
+    def _changes(self, assignments: Assignments, of_core: bool) -> _Changes | None:
+        """The numbers of cores or of jobs among these; None if one of them must be read anew."""
+        changes: list[tuple[int, str, Value]] = []
+        for path, value in assignments:
+            where, bounds = self.places.get(path) or self._key_path(path)
+            if where.of_core != of_core:
+                continue
+            if self.shared or bounds is None or not bounds.has(value):
+                return None
+            changes.append((where.number, where.key, value))
+        return None if self.shared else tuple(changes)
 
     def _key_path(self, path: str) -> tuple[KeyPath, QuickRange | None]:
         """The core or job of a quick path, and the range of the number there; None if it must be read anew."""
@@ -325,12 +337,16 @@ class Resolver:
 
     def scenario(self, values: Mapping[str, Value]) -> Scenario:
         """Make the scenario of a point; `InputError` if there is none."""
-        prepared = self._prepare(tuple([override(path, values[name]) for path, name in self.slow]))
+        prepared = self.prepared_for(values)
         if prepared is not None:
             scenario = prepared.scenario([(path, values[name]) for path, name in self.quick])
             if scenario is not None:
                 return scenario
         return self.checked(values)
+
+    def prepared_for(self, values: Mapping[str, Value]) -> Prepared | None:
+        """The scenario of a point without the quick numbers; None if it is incomplete without them."""
+        return self._prepare(tuple([override(path, values[name]) for path, name in self.slow]))
 
     def checked(self, values: Mapping[str, Value]) -> Scenario:
         """Make the scenario of a point the long way: every value goes through the checks of scenario files."""

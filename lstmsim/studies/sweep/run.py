@@ -25,7 +25,7 @@ from lstmsim.report.results import Table
 from lstmsim.studies.shared.files_read import files_read_by_document, files_that_come_along
 from lstmsim.studies.shared.loading import file_or_data
 from lstmsim.studies.shared.request import names_of, takes
-from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Outcome, digest, point_key, row_of
 from lstmsim.studies.sweep.processes import ProcessExecutor, processors
@@ -315,13 +315,16 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
         executor, threads = pool.dask_executor(dask)
         return pool.on_executor(setup, points, lambda: executor, threads)
     workers = min(jobs if jobs is not None else processors(), count)
-    if workers == 1 or (jobs is None and count <= _FEW_POINTS):
-        return pool.inline(setup, points)
+
+    def others(rest: list[int]) -> pool.Results:
+        own = min(workers, len(rest))
+        if own <= 1 or (jobs is None and len(rest) <= _FEW_POINTS):
+            return pool.inline(setup, rest)
+        return pool.on_executor(setup, rest, lambda: ProcessExecutor(own), own)
 
     # what is to be said of the engine is said here, and not by each worker
     engines.has_fast()
-
-    return pool.on_executor(setup, points, lambda: ProcessExecutor(workers), workers)
+    return pool.in_bulk(setup, points, workers, others)
 
 
 #: How the name of the output ends; the tables stand next to it, with other ends.

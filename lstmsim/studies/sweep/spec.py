@@ -123,6 +123,11 @@ class Sweep:
         return {axis.name: axis.paths for axis in self.axes} | derived
 
     @cached_property
+    def _sizes(self) -> tuple[tuple[Group, int], ...]:
+        """The groups with their sizes, the last one first."""
+        return tuple((group, group.size) for group in reversed(self.groups))
+
+    @cached_property
     def _rules(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
         return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
 
@@ -130,10 +135,10 @@ class Sweep:
         """Give the values of point `number`, from 0, by name; None for a value that cannot be computed."""
         chosen: list[Value] = []
         rest = number
-        for group in reversed(self.groups):
-            rest, index = divmod(rest, group.size)
+        for group, size in self._sizes:
+            rest, index = divmod(rest, size)
             chosen[:0] = group.values(index)
-        values = dict(zip((axis.name for axis in self.axes), chosen, strict=True))
+        values = dict(zip(self.paths, chosen, strict=False))
         for each, rule in zip(self.derived, self._rules[0], strict=True):
             try:
                 values[each.name] = _kept(each, rule, values)

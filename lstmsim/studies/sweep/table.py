@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ Flags = NDArray[np.bool_]
 Row = Mapping[str, Any]
 
 
+#: Up to so many rows are compared one by one: arrays would take longer to make.
+_FEW_ROWS = 24
+
+
 def front(costs: ArrayLike) -> Flags:
     """Say which rows no other row beats: no row is at most as large in every column and smaller in one.
 
@@ -32,20 +37,31 @@ def front(costs: ArrayLike) -> Flags:
     """
     table = np.asarray(costs, dtype=float)
     chosen = np.zeros(len(table), dtype=bool)
-    known = np.flatnonzero(~np.isnan(table).any(axis=1)) if len(table) else chosen.nonzero()[0]
-    if not len(known):
+    if len(table) <= _FEW_ROWS:
+        rows = [tuple(row) for row in table.tolist()]
+        # a number that is not itself is a NaN
+        known = [row for row in dict.fromkeys(rows) if all(each == each for each in row)]
+        chosen[:] = [row in known and not any(_beats(other, row) for other in known) for row in rows]
+        return chosen
+    known_rows = np.flatnonzero(~np.isnan(table).any(axis=1))
+    if not len(known_rows):
         return chosen
     # Sorted by columns, each once: a row can only be beaten by one above it, whose first column is no larger.
-    distinct, inverse = np.unique(table[known], axis=0, return_inverse=True)
+    distinct, inverse = np.unique(table[known_rows], axis=0, return_inverse=True)
     best = np.zeros(len(distinct), dtype=bool)
-    rows, left = np.arange(len(distinct)), np.ascontiguousarray(distinct.T[1:])
-    while len(rows):
-        best[rows[0]] = True
+    left_rows, left = np.arange(len(distinct)), np.ascontiguousarray(distinct.T[1:])
+    while len(left_rows):
+        best[left_rows[0]] = True
         smaller: Flags = np.any(left < left[:, :1], axis=0)
         whole = smaller[1:].all()
-        rows, left = (rows[1:], left[:, 1:]) if whole else (rows[smaller], left[:, smaller])
-    chosen[known] = best[inverse.reshape(-1)]
+        left_rows, left = (left_rows[1:], left[:, 1:]) if whole else (left_rows[smaller], left[:, smaller])
+    chosen[known_rows] = best[inverse.reshape(-1)]
     return chosen
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether a row is at most as large as another one in every column, and another row."""
+    return one != other and all(map(le, one, other))
 
 
 def knee(x: ArrayLike, y: ArrayLike) -> int | None:

@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 
 from lstmsim.base.errors import InputError
 from lstmsim.studies.sweep import evaluate, picture
+from lstmsim.studies.sweep.bulk import Bulk
 from lstmsim.studies.sweep.picture import plot
 from lstmsim.studies.sweep.run import sweep as run_sweep
 from lstmsim.studies.sweep.store import Store
@@ -311,6 +312,7 @@ def test_many_sizes_are_written_out_and_failed_points_have_a_name(
             raise MemoryError
         return simulate(chip, jobs)
 
+    monkeypatch.setattr(Bulk, "possible", False)
     monkeypatch.setattr(evaluate, "simulated", failing)
     axes = {
         "npe": {"path": "chip.cores.0.npe", "from": 512, "to": 8192, "step": 512},

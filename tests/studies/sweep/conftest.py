@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from lstmsim.studies.sweep.bulk import Bulk
 from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.specs import spec
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No point is computed in bulk."""
+    monkeypatch.setattr(Bulk, "possible", False)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path
         merge(tmp_path / "both.sqlite", [whole / "sweep.sqlite", half])
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_merge_takes_what_is_done_over_what_failed(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ def test_points_without_a_number_are_on_no_front_and_counted(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_other_objectives_simulate_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     axes = {"npe": NPE, "ep": EP}
     first = swept(tmp_path, axes)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import LstmsimError
-from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.processes import CannotStartError, WorkerEndedError
 from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.run import sweep as run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rows, spec, table
+
+pytestmark = pytest.mark.usefixtures("one_by_one")
 
 
 def test_a_point_that_kills_its_worker_twice_fails_alone_and_is_retried_on_request(

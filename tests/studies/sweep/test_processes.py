@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep import processes, run
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError
 from lstmsim.studies.sweep.run import sweep as run_sweep
@@ -84,6 +84,7 @@ def test_shutdown_ends_workers_whatever_they_do() -> None:
         executor.submit(max, 1, 2)
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_a_sweep_whose_workers_are_killed_gives_the_same_table(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
+from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep import evaluate, run, store
-from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.columns import NUMBERS
-from lstmsim.studies.sweep.evaluate import Outcome, compute_chunk
+from lstmsim.studies.sweep.dispatch import compute_chunk
+from lstmsim.studies.sweep.evaluate import Outcome
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.run import merge, prepare
 from lstmsim.studies.sweep.run import sweep as run_sweep
@@ -52,6 +53,7 @@ def test_one_process_two_processes_and_four_merged_shards_give_the_same_table(wh
     assert table(tmp_path, "all") == table(whole)
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
 
@@ -77,6 +79,7 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
     assert computed == list(range(60))
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_an_error_of_ours_in_one_point_is_kept_and_shown(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +100,7 @@ def test_an_error_of_ours_in_one_point_is_kept_and_shown(
     assert table(tmp_path) == table(whole)
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_an_interrupt_keeps_what_came_in(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(setup: Setup, points: Iterator[int]) -> pool.Results:
         for number, outcomes in enumerate(pool_inline(setup, points)):
@@ -138,6 +142,7 @@ def test_a_file_that_is_no_sweep_is_refused_or_begun(tmp_path: Path, content: by
     assert path.read_bytes() == before
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_COMMIT_POINTS", 7)
     seen: list[run.Progress] = []

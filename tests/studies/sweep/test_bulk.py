@@ -1,0 +1,92 @@
+"""Points in bulk: the outcomes of points one by one, to the last bit; what is unusual is left to the others."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lstmsim.studies.sweep.bulk import Bulk, Chunk
+from lstmsim.studies.sweep.evaluate import outcome_of
+from lstmsim.studies.sweep.resolve import Resolver
+from lstmsim.studies.sweep.run import prepare
+from lstmsim.studies.sweep.run import sweep as run_sweep
+from tests.strategies import examples
+from tests.studies.sweep.specs import HIDDEN, spec, table
+
+pytestmark = pytest.mark.needs_core
+
+
+def drawn_spec(chance: random.Random) -> dict[str, Any]:
+    """A sweep over a chip of one or two cores and up to four jobs."""
+    core = {"npe": 4096, "ep": 8, "vp": 128, "tail_width": chance.choice([3, 16, 64])}
+    core |= {"thread_policy": chance.choice(["coarse", "fine"]), "block_order": chance.choice(["row", "row", "column"])}
+    core |= {
+        "accumulator_banks": chance.choice([2, 16]) if core["block_order"] == "row" else 64,
+        "switch_cycles": chance.choice([0, 3]),
+    }
+    cores = [core, {**core, "ep": 16, "vp": 64}][: chance.choice([1, 1, 2])]
+    order = chance.choice(["layer", "step"])
+    layers = [{"cell": chance.choice(["lstm", "gru", "lstm-layernorm"]), "hidden": 40, "input": 24}]
+    layers += [{"cell": "lstm", "hidden": 24, "input": 40}] * chance.randint(0, 1)
+    jobs: list[dict[str, Any]] = [
+        {"model": {"name": "m", "layers": layers, "layer_order": order}, "steps": 7, "count": chance.randint(1, 3)},
+        {"model": "lstm-256", "steps": 2, "arrival": 900},
+    ]
+    if chance.random() < 0.4:
+        jobs[1] |= {"queue_limit": 0}
+    rate = chance.choice([260, 187.3])
+    scenario: dict[str, Any] = {"chip": {"kind": "column-npu", "frequency_mhz": rate, "cores": cores}, "jobs": jobs}
+    scenario["dispatch"] = chance.choice(["fcfs", "sjf"])
+    axes = {
+        "ep": {"path": "chip.cores.0.ep", "values": [1, 4, 8, 32]},
+        "vp": {"path": "chip.cores.0.vp", "expression": "4096 // ep // 2"},
+        "threads": {"path": "chip.cores.0.threads", "values": [1, 2, True]},
+        "hidden": {"path": HIDDEN[0], "values": [chance.randint(1, 90), 40]} if len(layers) == 1 else None,
+        "steps": {"path": "jobs.0.steps", "values": [1, chance.randint(2, 40)]},
+        "late": {"path": "jobs.1.arrival", "values": [0, 1500]},
+    }
+    return {"scenario": scenario, "axes": {name: axis for name, axis in axes.items() if axis}}
+
+
+@pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
+def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
+    setup, _ = prepare(drawn_spec(random.Random(seed)))
+    bulk, rest = Bulk(Resolver(setup)), list[int]()
+    outcomes = bulk.computed(range(len(setup.sweep)), rest)
+    assert len(outcomes) + len(rest) == len(setup.sweep)
+    one = Resolver(setup)
+    for each in outcomes:
+        assert each._replace(seconds=0.0) == outcome_of(one, each.point)._replace(seconds=0.0)
+        assert list(map(type, each.numbers or ())) == list(map(type, outcome_of(one, each.point).numbers or ()))
+    # only what cannot be simulated is left, as truth values in place of numbers
+    assert {outcome_of(one, point).status for point in rest} == {"infeasible"}
+    assert sum(setup.sweep.values(point)["threads"] is True for point in rest) == len(setup.sweep) // 3
+
+
+def test_a_table_is_the_same_in_bulk_and_one_by_one(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bulk, "possible", False)
+    run_sweep(spec(), tmp_path, jobs=1)
+    assert table(tmp_path) == table(whole)
+
+
+def test_points_that_fail_together_are_computed_alone(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Chunk, "_run", lambda _: 1 // 0)
+    run_sweep(spec(), tmp_path, jobs=2)
+    assert table(tmp_path) == table(whole)
+
+
+def test_other_machines_and_jobs_over_several_cores_are_left_to_others() -> None:
+    row = {"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-256", "steps": 2}]}
+    split = {"chip": "column-npu-4x16k", "jobs": [{"model": "lstm-256", "steps": 2, "split": "rows"}]}
+    for scenario in (row, split):
+        setup, _ = prepare({"scenario": scenario, "axes": {"n": {"path": "jobs.0.count", "values": [2, 3]}}})
+        rest: list[int] = []
+        assert Bulk(Resolver(setup)).computed([0, 1], rest) == []
+        assert rest == [0, 1]
