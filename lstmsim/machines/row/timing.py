@@ -27,7 +27,9 @@ UNITS = (
 FETCH, MVU, EVRF, MFU0, MFU1, LOADER, SERIALIZER = 0, 6, 7, 8, 9, 10, 11
 _SLOTS = (MVU, EVRF, MFU0, MFU1, LOADER)
 _DECODER = dict(zip(_SLOTS, range(1, 6), strict=True))
-_DISPATCH, _HAZARD, _INPUT = (CAUSE_NUMBERS[name] for name in ("dispatch", "hazard", "input"))
+_DISPATCH = CAUSE_NUMBERS["dispatch"]
+_HAZARD = CAUSE_NUMBERS["hazard"]
+_INPUT = CAUSE_NUMBERS["input"]
 _FIRST_NEED, _NEEDS = (FLAT_TABLES["operations"].place(name) for name in ("first_need", "needs"))
 #: Numbers of a run: how many, and the row of `operations`; how many, `together`, who waits, and the row of `needs`.
 _RUN, _NEEDS_RUN = 1 + WIDTHS["operations"], 3 + WIDTHS["needs"]
