@@ -103,10 +103,16 @@ def tree(name: str) -> ast.Module:
 
 
 @cache
+def walked(node: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a tree: to walk it costs more than most rules."""
+    return tuple(ast.walk(node))
+
+
+@cache
 def nodes(name: str) -> tuple[ast.AST, ...]:
-    """All nodes of the module's tree: to walk it costs more than most rules. The package's stub has its imports."""
+    """All nodes of the module's tree. The package's stub has its imports."""
     stub = FILES[name].with_suffix(".pyi")
-    return (*ast.walk(tree(name)), *(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))) if stub.is_file() else ()))
+    return (*walked(tree(name)), *(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))) if stub.is_file() else ()))
 
 
 def part(name: str) -> str:
@@ -352,7 +358,7 @@ def test_a_class_says_its_fields_in_one_place(name: str) -> None:
 
 def docstrings(node: ast.AST) -> set[int]:
     """The constants of a module that are docstrings, or texts on their own, by identity."""
-    return {id(each.value) for each in ast.walk(node) if isinstance(each, ast.Expr)}
+    return {id(each.value) for each in walked(node) if isinstance(each, ast.Expr)}
 
 
 def named(name: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ import pytest
 from lstmsim.base.keys import keys_of
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import COMMON
-from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
+from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree, walked
 
 #: Where names of machines' descriptions are read outside their folders, and why.
 PLACES = {"lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `array_search`"}
@@ -89,12 +89,6 @@ def part_of_a_kind(node: ast.AST) -> bool:
     """Whether the expression is a text with which a kind begins or ends."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     return len(text) > 2 and any(kind.startswith(text) or kind.endswith(text) for kind in MACHINES)
-
-
-@cache
-def walked(module: ast.AST) -> tuple[ast.AST, ...]:
-    """All nodes of a tree."""
-    return tuple(ast.walk(module))
 
 
 def questions_of(module: ast.Module, own_words: bool = True) -> Iterator[tuple[int, str]]:

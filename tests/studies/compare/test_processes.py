@@ -10,7 +10,7 @@ import pytest
 
 import lstmsim
 from lstmsim.files.yaml.document import yaml_text
-from lstmsim.studies.sweep import ahead
+from tests.studies.sweep.workers import answered
 
 POISSON = {"kind": "poisson", "rate_per_second": 2000}
 OVER_TIME = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3, "count": 40, "arrival": POISSON}]}
@@ -18,22 +18,15 @@ SEVERAL = {"chip": "column-npu-16k", "jobs": [{"model": each, "steps": 3} for ea
 CHIPS = ["column-npu-64k", "intel-npu-rtl"]
 
 
-@pytest.mark.parametrize(("scenario", "each"), [(OVER_TIME, False), (SEVERAL, True), (SEVERAL, False)])
+@pytest.mark.parametrize(
+    ("scenario", "each", "several"), [(OVER_TIME, False, (2,)), (SEVERAL, True, (2, 3)), (SEVERAL, False, (3,))]
+)
 def test_the_table_is_equal_for_any_number_of_processes(
-    scenario: dict[str, Any], each: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scenario: dict[str, Any], each: bool, several: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text(yaml_text(scenario), encoding="utf-8")
-    sent: list[tuple[int, int]] = []
-    answer = ahead.Ahead._answer
-
-    def counted(self: Any, key: Any, future: Any) -> Any:
-        if future is not None:
-            assert future.exception(60) is None
-            sent.append(key)
-        return answer(self, key, future)
-
-    monkeypatch.setattr(ahead.Ahead, "_answer", counted)
+    sent = answered(monkeypatch)
 
     def shown(jobs: int) -> str:
         told: list[tuple[int, int]] = []
@@ -42,7 +35,7 @@ def test_the_table_is_equal_for_any_number_of_processes(
 
     alone = shown(1)
     assert not sent
-    assert [shown(jobs) for jobs in (2, 3)] == [alone, alone]
+    assert {shown(jobs) for jobs in several} == {alone}
     # all but the first, which this process simulates meanwhile
     rows = 2 if each else 1
-    assert sent == 2 * [(row, chip) for row in range(rows) for chip in range(3) if (row, chip) != (0, 0)]
+    assert sent == len(several) * [(row, chip) for row in range(rows) for chip in range(3) if (row, chip) != (0, 0)]
