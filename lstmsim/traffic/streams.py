@@ -154,8 +154,11 @@ def floors_of_sums(blocks: Iterable[Ints], ratio: Fraction) -> Iterator[Ints]:
     for block in blocks:
         high, low = np.cumsum(block >> _LOW_BITS), np.cumsum(block & ((1 << _LOW_BITS) - 1))
         whole, rest = divmod(before * ratio.numerator, ratio.denominator)
-        yield _floors(high, low, ratio, whole, rest)
         before += (int(high[-1]) << _LOW_BITS) + int(low[-1])
+        made = _floors(high, low, ratio, whole, rest)
+        # of a thousand streams all that lives until the next block is much
+        del block, high, low
+        yield made
 
 
 def _floors(high: Ints, low: Ints, ratio: Fraction, whole: int, rest: int) -> Ints:

@@ -160,9 +160,11 @@ def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:
             parts.append(block[:, :until])
             known[number] = block[:, until:]
         batch = np.concatenate(parts, axis=1)
-        batch = batch[:, np.argsort(batch[0], kind="stable")][:, :count]
-        yield Batch(*batch)
-        count -= batch.shape[1]
+        order = np.argsort(batch[0], kind="stable")[:count]
+        count -= len(order)
+        # of many streams a batch is long: it is put in order, and handed on, piece by piece
+        for first in range(0, len(order), CHUNK):
+            yield Batch(*batch[:, order[first : first + CHUNK]])
         if not count:
             return
         for number in [each for each, block in known.items() if not block.shape[1]]:
