@@ -64,7 +64,7 @@ def test_workers_simulate_most_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 LONG = """
 import signal, lstmsim
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background has them ignore it
-job = {"model": "lstm-512", "steps": 200, "count": 40}
+job = {"model": "lstm-512", "steps": 200, "count": 40, "frame_interval": 1}
 print("begins", flush=True)
 lstmsim.search({"chip": "column-npu-64k", "jobs": [job]}, 65536, exhaustive=True, any_ep=True, jobs=2)
 """
