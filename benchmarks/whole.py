@@ -170,7 +170,7 @@ def whole_rows() -> list[list[str]]:
             f"{_POINTS / one.wall_s:,.0f}",
         ],
         ["the same", "points/CPU s", f"{_POINTS / one.cpu_s:,.0f}"],
-        ["the whole sweep on 2 worker processes", "points/s", f"{_POINTS / two.wall_s:,.0f}"],
+        ["the whole sweep in 2 threads", "points/s", f"{_POINTS / two.wall_s:,.0f}"],
         ["building the native core", "CPU seconds", f"{built:.1f}"],
         ["its library", "kB", f"{size:.0f}"],
         ["the same, packed as in a wheel", "kB", f"{packed:.0f}"],
