@@ -164,6 +164,7 @@ class Bulk:
         sweep, chosen, numbers = self.resolver.setup.sweep, list[_Point](), dict[tuple[int, int, int], int]()
         writer: Any = None
         words: Any = None
+        kind = ""
         for point in points:
             values = sweep.values(point)
             parts = None if sweep.broken(values) is not None else self._parts(values)
@@ -171,7 +172,11 @@ class Bulk:
                 rest.append(point)
                 continue
             chip, jobs, form = parts
-            kind = chip.chip.kind
+            kind = kind or chip.chip.kind
+            if chip.chip.kind != kind:
+                # a chunk is of one machine
+                rest.append(point)
+                continue
             if writer is None:
                 writer = capability(kind, "points")
                 words = self._words.get(kind)
