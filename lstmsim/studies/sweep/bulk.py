@@ -43,6 +43,7 @@ class _ChipPart(NamedTuple):
 
     peak, issuing, adders: numbers of the chip.
     columns: its values of the columns about the chip; None if these depend on the jobs too.
+    home: the machine's module that writes bodies.
     """
 
     chip: Chip
@@ -52,6 +53,7 @@ class _ChipPart(NamedTuple):
     issuing: int
     adders: int
     columns: tuple[Value, ...] | None
+    home: Any
 
 
 class _JobPart(NamedTuple):
@@ -150,7 +152,7 @@ class Bulk:
         self._chips: dict[Hashable, _ChipPart | None] = {}
         self._jobs: dict[Hashable, _JobPart | None] = {}
         self._forms: dict[Hashable, _Form] = {}
-        self._words: dict[str, Any] = {}
+        self._words: dict[int, Any] = {}
 
     @property
     def possible(self) -> bool:
@@ -164,7 +166,6 @@ class Bulk:
         sweep, chosen, numbers = self.resolver.setup.sweep, list[_Point](), dict[tuple[int, int, int], int]()
         writer: Any = None
         words: Any = None
-        kind = ""
         for point in points:
             values = sweep.values(point)
             parts = None if sweep.broken(values) is not None else self._parts(values)
@@ -172,16 +173,15 @@ class Bulk:
                 rest.append(point)
                 continue
             chip, jobs, form = parts
-            kind = kind or chip.chip.kind
-            if chip.chip.kind != kind:
+            if writer is None:
+                writer = chip.home
+                words = self._words.get(id(writer))
+                if words is None or len(words) > _MOST_WORDS:
+                    words = self._words[id(writer)] = writer.new_words()
+            if chip.home is not writer:
                 # a chunk is of one machine
                 rest.append(point)
                 continue
-            if writer is None:
-                writer = capability(kind, "points")
-                words = self._words.get(kind)
-                if words is None or len(words) > _MOST_WORDS:
-                    words = self._words[kind] = writer.new_words()
             own = []
             for job, core in form.pairs:
                 pair = words.pair(jobs.jobs[job].model, chip.chip.cores[core])
@@ -239,7 +239,7 @@ class Bulk:
         peak, issuing = sum(each.peak for each in figures), sum(each.issuing for each in figures)
         columns = chip_costs(chip) if self.resolver.setup.chip.device is None else None
         adders = target_of(chip.kind).adders(chip)
-        return _ChipPart(chip, home.chip_form(chip), chip_text(chip), peak, issuing, adders, columns)
+        return _ChipPart(chip, home.chip_form(chip), chip_text(chip), peak, issuing, adders, columns, home)
 
     def _columns(self, point: _Point) -> tuple[Value, ...]:
         """The values of the columns about the chip of a point."""
