@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 CORE := $(shell find lstmsim -name '*.[ch]pp') lstmsim/native/sources.py hatch_build.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test readme bench wheel-check clean
+.PHONY: help demo test readme artifact bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
 	$(BIN)/python tools/readme.py
+
+artifact: $(VENV)/.installed-test  ## make every table and figure anew, and compare them with what is expected
+	$(BIN)/python tools/artifact.py out/artifact
 
 bench: $(VENV)/.installed-test  ## measure the speed on an idle machine and write BENCHMARKS.md
 	$(PIP) 'pytest-benchmark>=5,<6'
