@@ -69,7 +69,17 @@ struct Look {
     Array<i64> state;
     Array<i64> counted;     // cycles of each name, work, issues
     Array<i64> iterations;  // of each busy thread
+    Array<i64> since;       // of each busy thread: what came before its phase, or from outside, was over by then
     Array<i64> taken;       // slots of each buffer of these threads that were taken
+    i64 issues = 0, switches = 0;  // numbers in the tables of a trace
+};
+
+/// What has to be known of a row of a trace to write it again (traced_periods.cpp): its thread, after how many iterations
+/// it comes again, until when waits may have been over that do not come later with it, and whether they are looked up.
+struct Again {
+    struct Thread* thread = nullptr;
+    i64 apart = 0, since = 0;
+    bool looks_back = false;
 };
 
 /// A core: its units, and threads that have numbers in a row.
