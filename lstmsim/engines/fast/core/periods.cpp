@@ -27,6 +27,8 @@ namespace {
 constexpr i64 FIRST_LOOKS = 24, LOOKS = 6, EACH_LOOKS = 256;
 /// So many looks are remembered: a period of so many iterations is found.
 constexpr i64 REMEMBERED = 4;
+/// Streams of a task that are further apart, in iterations, are not looked at.
+constexpr i64 MOST_APART = 64;
 
 /// A cycle counted from another one; those before count as that one.
 i64 ahead(i64 cycle, i64 now) { return cycle >= NEVER ? NEVER : std::max(cycle - now, i64{0}); }
@@ -107,6 +109,8 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
     const PhaseState& state = thread.phases[phase];
     const Streams& body = *state.streams;
     const i64 since = std::max({thread.admitted, thread.came, thread.crossed + body.far});
+    // to write down what streams have done that are far apart takes longer than to run it
+    if (last - base > MOST_APART) return false;
     if (!body.plain || since > now || base - state.lag < std::max(state.first, state.starts.oldest())) return false;
     own.iterations.push(base);
     own.since.push(since);
@@ -130,14 +134,14 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
         }
     }
     for (const BufferState& buffer : thread.buffers) {
-        const i64 count = buffer.frees.size();
+        const i64 count = buffer.frees.count();
         if (buffer.taken > 0 && buffer.taken < buffer.slots) return false;
         own.taken.push(buffer.taken);
         own.state.push(buffer.taken - count);
         own.state.push(buffer.waiter);
         for (i64 turn = std::max(buffer.taken - buffer.slots, i64{0}); turn < count; ++turn) {
-            if (keep && buffer.frees[turn] <= since) return false;
-            own.state.push(buffer.frees[turn] - now);
+            if (keep && buffer.frees.at(turn) <= since) return false;
+            own.state.push(buffer.frees.at(turn) - now);
         }
     }
     return write_starts(thread, phase, base - state.lag, last + 1, now, keep || busy > 1 ? since : 0, own);
@@ -160,7 +164,7 @@ bool Machine::write_starts(
 /// How many times more the period since an earlier look fits before something else happens.
 i64 Machine::periods_left(const Core& core, const Look& before, const Look& own, i64 stop) const {
     const i64 cycles = own.cycle - before.cycle;
-    i64 times = cycles > 0 ? (std::min(stop, LATEST) - own.cycle) / cycles : 0, busy = 0, rows_written = 0;
+    i64 times = cycles > 0 ? (std::min(stop, LATEST) - own.cycle) / cycles : 0, busy = 0;
     for (i64 context = 0; context < core.contexts; ++context) {
         const Thread& thread = threads[core.first_thread + context];
         if (thread.job == NONE) continue;
@@ -173,9 +177,7 @@ i64 Machine::periods_left(const Core& core, const Look& before, const Look& own,
             times = std::min(times, (phase.repeat - 1 - cursor.iteration) / apart);
         }
     }
-    for (i64 i = 0; i < own.taken.size(); ++i) rows_written += own.taken[i] - before.taken[i];
-    // what is freed is written down one by one: not more of it at once than a run may take until it comes back
-    if (rows_written > 0) times = std::min(times, EACH_LOOKS * STEPS_OF_AN_EVENT / rows_written + 1);
+    // rows are written one by one: not more of them at once than a run may take until it comes back
     const i64 issues = (own.issues - before.issues) / (issue::COLUMNS + program.causes.size());
     if (issues > 0) times = std::min(times, rows_left() / issues + 1);
     for (i64 i = 0; i < own.counted.size(); ++i) {
@@ -223,10 +225,8 @@ void Machine::repeat_period(Core& core, const Look& before, const Look& own, i64
         thread.done_at += later;
         for (BufferState& buffer : thread.buffers) {
             const i64 more = own.taken[buffers] - before.taken[buffers];
+            buffer.frees.come_again(buffer.taken - buffer.slots, times * more, later);
             buffer.taken += times * more;
-            for (i64 each = 0; each < times * more; ++each) {
-                buffer.frees.push(buffer.frees[buffer.frees.size() - more] + cycles);
-            }
             buffers += 1;
         }
         busy += 1;

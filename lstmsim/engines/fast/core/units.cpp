@@ -107,7 +107,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     i64 waiter = NONE;
     if (operation.frees != NONE) {
         BufferState& buffer = lead.buffers[operation.frees];
-        buffer.frees.push(start + operation.cycles);
+        buffer.frees.add(start + operation.cycles, buffer.taken - buffer.slots);
         waiter = std::exchange(buffer.waiter, NONE);
     }
     const i64 done = start + operation.result_cycles;
