@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,13 +31,13 @@ def quoted(name: str) -> str:
 
 
 #: In the text of a row that may be read back as another one: what is to be looked at closely.
-_ODD = re.compile(r"-0\.0|nan|np\.")
+_ODD = ("-0.0", "nan", "np.")
 
 
 def checksum(values: Sequence[Any]) -> str:
     """Give the checksum of a row of these values; a row that is read back has the same."""
     text = repr(list(values))
-    if _ODD.search(text):
+    if _ODD[0] in text or _ODD[1] in text or _ODD[2] in text:
         # SQLite has no minus zero and no NaN, and gives back no numbers of numpy.
         plain = [(float(each) + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
         text = repr(plain)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -295,14 +296,24 @@ def table(store: Store) -> Iterator[list[Any]]:
 
     `pareto` and `knee` are 1 or 0, None where nothing was simulated; `objectives` says what they were judged by.
     """
+    return (list(row) for some in _batches(store) for row in zip(*some, strict=True))
+
+
+def _batches(store: Store) -> Iterator[list[Sequence[Any]]]:
+    """The columns of the table for some points after the other."""
     judged = judge(store)
     text, names = described(judged.objectives), columns(store)
     stored, before = [name for name in names if name not in _JUDGED], names.index(_JUDGED[0])
-    status = stored.index("status")
-    for row in store.rows(stored):
-        done = row[status] == "done"
-        flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)] if done else [None] * len(_JUDGED)
-        yield [*row[:before], *flags, *row[before:]]
+    rows = store.rows(stored)
+    while some := list(islice(rows, _BATCH_ROWS)):
+        found: list[Sequence[Any]] = list(zip(*some, strict=True))
+        done = [each == "done" for each in found[stored.index("status")]]
+        by = [text if each else None for each in done]
+        on = [
+            [int(point in of) if each else None for point, each in zip(found[0], done, strict=True)]
+            for of in (judged.front, judged.knees)
+        ]
+        yield [*found[:before], by, *on, *found[before:]]
 
 
 def records(store: Store) -> Iterator[dict[str, Any]]:
@@ -330,7 +341,8 @@ def export(store: Store, stem: str) -> list[str]:
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)
         rows.writerow(columns(store))
-        rows.writerows(table(store))
+        for some in _batches(store):
+            rows.writecolumns(some)
     for name in written[1:]:
         _write_parquet(store, name)
     return written
