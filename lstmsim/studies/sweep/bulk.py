@@ -8,6 +8,7 @@ What is unusual in any way is left to `lstmsim.studies.sweep.evaluate`, point by
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
@@ -29,7 +30,7 @@ from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Ints
 from lstmsim.studies.sweep.block import Column, Columns, block, distinct
-from lstmsim.studies.sweep.columns import chip_costs
+from lstmsim.studies.sweep.columns import ChipColumns, chip_costs
 from lstmsim.studies.sweep.evaluate import Rows, chip_text, job_text, key_of, plain
 from lstmsim.studies.sweep.resolve import Prepared, Resolver
 from lstmsim.studies.sweep.spec import Value
@@ -136,15 +137,14 @@ class Chunk:
         return made, fine
 
 
-class Bulk:
-    """Prepares points of one sweep for chunks."""
+class Parts:
+    """Makes chunks of chips and jobs, and rows of chunks that have run; keeps what they share.
 
-    def __init__(self, resolver: Resolver) -> None:
-        self.resolver = resolver
-        slow = [name for _, name in resolver.slow]
-        of_core = [name for path, name in resolver.quick if path.startswith("chip.")]
-        of_job = [name for path, name in resolver.quick if not path.startswith("chip.")]
-        self._chip_names, self._job_names = dict.fromkeys([*slow, *of_core]), dict.fromkeys([*slow, *of_job])
+    about: the columns about chips.
+    """
+
+    def __init__(self, about: ChipColumns) -> None:
+        self.about = about
         self._forget()
 
     def _forget(self) -> None:
@@ -155,89 +155,55 @@ class Bulk:
         self._numbers: dict[Hashable, int] = {}
         self._words: dict[int, Any] = {}
 
-    @property
-    def possible(self) -> bool:
-        """Whether any point can be run in bulk: some numbers change without reading anything, and there is a core."""
-        return bool(self.resolver.quick) and engines.has_fast()
-
-    def chunk(self, points: Sequence[int], rest: list[int]) -> Chunk:
-        """The points of which all parts are known, ready to run; the others go to `rest`."""
+    def _tidy(self) -> None:
+        """Forget everything if it is much: parts are of no use without the words of their time."""
         words = max(map(len, self._words.values()), default=0)
         if max(len(self._chips), len(self._jobs), len(self._forms)) > _MOST_KEPT or words > _MOST_WORDS:
             self._forget()
-        numbers = np.array(points, np.int64)
-        columns, usual = block(self.resolver.setup.sweep, numbers)
-        rest += numbers[~usual].tolist()
-        numbers, columns = numbers[usual], {name: each.of(usual) for name, each in columns.items()}
-        chips = self._parts(self._chips, self._chip_names, columns, self._chip)
-        jobs = self._parts(self._jobs, self._job_names, columns, self._job)
+
+    def results(self, chips: Mapping[int, Chip], jobs: tuple[Job, ...], workers: int) -> dict[int, tuple[Any, ...]]:
+        """The row of `results` of the same jobs on each chip, by its number, as far as it can be computed in bulk."""
+        self._tidy()
+        home: Any = next((capability(chip.kind, "points") for chip in chips.values()), None)
+        usual = {number: chip for number, chip in chips.items() if home is not None and home.takes_chip(chip)}
+        if not usual or not home.takes_jobs(jobs):
+            return {}
+        job = self._job_part(home, jobs, {})
+        chunks, rest = [], list[int]()
+        for numbers in np.array_split(np.array(list(usual), np.int64), workers):
+            own = Column([self._chip_part(home, usual[number]) for number in numbers.tolist()], np.arange(len(numbers)))
+            chunks.append(self._ready(numbers, {}, own, Column([job], np.zeros(len(numbers), np.int64)), rest))
+        with ThreadPoolExecutor(workers) as threads:
+            come = list(threads.map(Chunk.run, chunks))
+        made = [self.rows(*each, rest) for each in zip(chunks, come, strict=True)]
+        return {point[0]: result for rows in made for point, result in zip(rows.points, rows.results, strict=True)}
+
+    def _ready(self, numbers: Ints, columns: Columns, chips: Column, jobs: Column, rest: list[int]) -> Chunk:
+        """The chunk of points of these parts; points without a part go to `rest`."""
         forms, writer = self._forms_of(chips, jobs)
         usual = forms.each(lambda form: form is not None).astype(bool)
         rest += numbers[~usual].tolist()
-        numbers, columns = numbers[usual], {name: each.of(usual) for name, each in columns.items()}
         chips, jobs, forms = (each.of(usual) for each in (chips, jobs, forms))
         pairs, asked = self._pairs(chips, jobs, forms, writer)
-        return Chunk(numbers, columns, chips, jobs, forms, pairs, asked, writer)
-
-    def computed(self, points: Sequence[int], rest: list[int]) -> Rows:
-        """The rows of points, here and now; those that cannot be computed in bulk go to `rest`."""
-        if not self.possible:
-            rest += points
-            return Rows([], [], [])
-        chunk = self.chunk(points, rest)
-        return self.rows(chunk, chunk.run(), rest)
-
-    def _parts(
-        self,
-        kept: dict[Hashable, T | None],
-        names: Mapping[str, Any],
-        columns: Columns,
-        make: Callable[[Prepared, Any, Mapping[str, Value]], T | None],
-    ) -> Column:
-        """What points share that have equal values of these names; None for what is not usual."""
-        points = len(next(iter(columns.values())).places)
-        firsts, places = distinct([columns[name].places for name in names], points)
-        parts: list[T | None] = []
-        for first in firsts.tolist():
-            values = [columns[name].at(first) for name in names]
-            # values that are equal, but of other types, are others
-            key = (*values, *map(type, values))
-            if key not in kept:
-                kept[key] = None
-                every = {name: column.at(first) for name, column in columns.items()}
-                prepared = self.resolver.prepared_for(every)
-                home: Any = capability(prepared.target.kind, "points") if prepared else None
-                if prepared is not None and home is not None:
-                    self._words.setdefault(id(home), home.new_words())
-                    with suppress(InputError):
-                        kept[key] = make(prepared, home, every)
-            parts.append(kept[key])
-        return Column(parts, places)
-
-    def _assignments(self, values: Mapping[str, Value]) -> list[tuple[str, Value]]:
-        return [(path, values[name]) for path, name in self.resolver.quick]
+        own = {name: each.of(usual) for name, each in columns.items()}
+        return Chunk(numbers[usual], own, chips, jobs, forms, pairs, asked, writer)
 
     def _number(self, form: Hashable) -> int:
         return self._numbers.setdefault(form, len(self._numbers))
 
-    def _chip(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _ChipPart | None:
-        chip = prepared.chip(self._assignments(values))
-        if chip is None or not home.takes_chip(chip):
-            return None
+    def _chip_part(self, home: Any, chip: Chip) -> _ChipPart:
+        self._words.setdefault(id(home), home.new_words())
         figures = chip.core_figures
         peak, issuing = sum(each.peak for each in figures), sum(each.issuing for each in figures)
-        columns = plain(chip_costs(chip)) if self.resolver.setup.chip.device is None else None
+        columns = plain(chip_costs(chip)) if self.about.device is None else None
         words = self._words[id(home)].of_cores(chip.cores)
         form, adders = self._number((id(home), home.chip_form(chip))), target_of(chip.kind).adders(chip)
         return _ChipPart(chip, form, words, chip_text(chip), peak, issuing, adders, columns, home)
 
-    def _job(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _JobPart | None:
-        made = prepared.jobs_of(self._assignments(values))
-        if made is None or not home.takes_jobs(made[0]):
-            return None
-        jobs = made[0]
+    def _job_part(self, home: Any, jobs: tuple[Job, ...], others: Mapping[str, Any]) -> _JobPart:
+        self._words.setdefault(id(home), home.new_words())
         words = self._words[id(home)].of_models([job.model for job in jobs])
-        return _JobPart(jobs, self._number(home.job_form(jobs)), words, job_text(jobs), prepared.others)
+        return _JobPart(jobs, self._number(home.job_form(jobs)), words, job_text(jobs), others)
 
     def _forms_of(self, chips: Column, jobs: Column) -> tuple[Column, Any]:
         """The forms of points, and the machine's module for all of them; None for a point that is not usual."""
@@ -295,7 +261,7 @@ class Bulk:
 
     def _columns(self, chips: Column, jobs: Column) -> list[Sequence[Value]]:
         """The columns about the chips of points."""
-        about = self.resolver.setup.chip
+        about = self.about
         if about.device is None:
             known = [each.columns for each in chips.values] or [about.names]
             return [Column(values, chips.places).every() for values in zip(*known, strict=True)]
@@ -304,6 +270,79 @@ class Bulk:
             for chip, job in zip(chips.every(), jobs.every(), strict=True)
         ]
         return list(zip(*rows, strict=True)) if rows else [[]] * len(about.names)
+
+
+class Bulk(Parts):
+    """Prepares points of one sweep for chunks."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        slow = [name for _, name in resolver.slow]
+        of_core = [name for path, name in resolver.quick if path.startswith("chip.")]
+        of_job = [name for path, name in resolver.quick if not path.startswith("chip.")]
+        self._chip_names, self._job_names = dict.fromkeys([*slow, *of_core]), dict.fromkeys([*slow, *of_job])
+        super().__init__(resolver.setup.chip)
+
+    @property
+    def possible(self) -> bool:
+        """Whether any point can be run in bulk: some numbers change without reading anything, and there is a core."""
+        return bool(self.resolver.quick) and engines.has_fast()
+
+    def chunk(self, points: Sequence[int], rest: list[int]) -> Chunk:
+        """The points of which all parts are known, ready to run; the others go to `rest`."""
+        self._tidy()
+        numbers = np.array(points, np.int64)
+        columns, usual = block(self.resolver.setup.sweep, numbers)
+        rest += numbers[~usual].tolist()
+        numbers, columns = numbers[usual], {name: each.of(usual) for name, each in columns.items()}
+        chips = self._parts(self._chips, self._chip_names, columns, self._chip)
+        jobs = self._parts(self._jobs, self._job_names, columns, self._job)
+        return self._ready(numbers, columns, chips, jobs, rest)
+
+    def computed(self, points: Sequence[int], rest: list[int]) -> Rows:
+        """The rows of points, here and now; those that cannot be computed in bulk go to `rest`."""
+        if not self.possible:
+            rest += points
+            return Rows([], [], [])
+        chunk = self.chunk(points, rest)
+        return self.rows(chunk, chunk.run(), rest)
+
+    def _parts(
+        self,
+        kept: dict[Hashable, T | None],
+        names: Mapping[str, Any],
+        columns: Columns,
+        make: Callable[[Prepared, Any, Mapping[str, Value]], T | None],
+    ) -> Column:
+        """What points share that have equal values of these names; None for what is not usual."""
+        points = len(next(iter(columns.values())).places)
+        firsts, places = distinct([columns[name].places for name in names], points)
+        parts: list[T | None] = []
+        for first in firsts.tolist():
+            values = [columns[name].at(first) for name in names]
+            # values that are equal, but of other types, are others
+            key = (*values, *map(type, values))
+            if key not in kept:
+                kept[key] = None
+                every = {name: column.at(first) for name, column in columns.items()}
+                prepared = self.resolver.prepared_for(every)
+                home: Any = capability(prepared.target.kind, "points") if prepared else None
+                if prepared is not None and home is not None:
+                    with suppress(InputError):
+                        kept[key] = make(prepared, home, every)
+            parts.append(kept[key])
+        return Column(parts, places)
+
+    def _assignments(self, values: Mapping[str, Value]) -> list[tuple[str, Value]]:
+        return [(path, values[name]) for path, name in self.resolver.quick]
+
+    def _chip(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _ChipPart | None:
+        chip = prepared.chip(self._assignments(values))
+        return self._chip_part(home, chip) if chip is not None and home.takes_chip(chip) else None
+
+    def _job(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _JobPart | None:
+        made = prepared.jobs_of(self._assignments(values))
+        return self._job_part(home, made[0], prepared.others) if made is not None and home.takes_jobs(made[0]) else None
 
 
 def _words_of(parts: Column, points: Ints, which: Sequence[int]) -> Ints:
