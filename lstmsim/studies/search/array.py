@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from lstmsim import engines
@@ -199,7 +199,7 @@ def _point(searched: Searched, ep: int, vp: int, cycles: int, utilization: float
     return Point(ep, vp, bound if vp == widest else "blocks", cycles, utilization, share)
 
 
-#: Pairs that are computed together: some milliseconds of small jobs.
+#: Pairs that are computed together: some milliseconds of small jobs. Fewer are not worth it.
 _AT_ONCE = 64
 
 
@@ -215,9 +215,13 @@ class Scores(Ahead[Any]):
         whole = len(searched.cores) == len(searched.chip.cores)
         self._parts = Parts(ChipColumns()) if whole and engines.has_fast() else None
         self._bulk: dict[Key, Sequence[Any]] = {}
+        self._many = False
 
     def expect(self, keys: Iterable[Key]) -> None:
-        super().expect(each for each in keys if self._stored(*each)[1] is None)
+        left = (each for each in keys if self._stored(*each)[1] is None)
+        first = list(islice(left, _AT_ONCE))
+        self._many = len(first) == _AT_ONCE
+        super().expect(chain(first, left))
 
     def _answer(self, key: Key, future: Future[Any] | None) -> Any:
         name, answer = self._stored(*key)
@@ -247,12 +251,12 @@ class Scores(Ahead[Any]):
 
     def _hand_out(self, present: Key) -> None:
         # what is computed in bulk needs no other process
-        if self._parts is None:
+        if self._parts is None or not self._many:
             super()._hand_out(present)
 
     def _in_bulk(self, key: Key) -> Sequence[Any]:
         """The `NUMBERS` of a pair that were computed with those of pairs expected next; none if it is not usual."""
-        if self._parts is not None and key not in self._bulk:
+        if self._parts is not None and self._many and key not in self._bulk:
             keys = [key, *islice(self._expected, _AT_ONCE - 1)]
             chips: dict[int, Chip] = {}
             for number, (ep, vp) in enumerate(keys):
