@@ -273,7 +273,7 @@ class Parts:
 
 
 class Bulk(Parts):
-    """Prepares points of one sweep for chunks."""
+    """Prepares points of one sweep for chunks; size: points of the next chunk, fewer where they take long."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
@@ -282,6 +282,7 @@ class Bulk(Parts):
         of_job = [name for path, name in resolver.quick if not path.startswith("chip.")]
         self._chip_names, self._job_names = dict.fromkeys([*slow, *of_core]), dict.fromkeys([*slow, *of_job])
         super().__init__(resolver.setup.chip)
+        self.size = CHUNK
 
     @property
     def possible(self) -> bool:
@@ -306,6 +307,11 @@ class Bulk(Parts):
             return Rows([], [], [])
         chunk = self.chunk(points, rest)
         return self.rows(chunk, chunk.run(), rest)
+
+    def rows(self, chunk: Chunk, made: tuple[Ints, NDArray[np.bool_]], rest: list[int]) -> Rows:
+        if (made[0][:, native.OUTCOME] == native.GIVEN_UP).any():
+            self.size = max(1, self.size // 2)
+        return super().rows(chunk, made, rest)
 
     def _parts(
         self,

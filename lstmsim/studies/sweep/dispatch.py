@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.studies.sweep.bulk import CHUNK, Bulk
+from lstmsim.studies.sweep.bulk import Bulk
 from lstmsim.studies.sweep.evaluate import Outcome, Rows, outcome_of, row_of, rows_of, value_key
 from lstmsim.studies.sweep.processes import CannotStartError
 from lstmsim.studies.sweep.resolve import Resolver, Setup
@@ -53,7 +53,7 @@ def in_bulk(setup: Setup, points: Iterable[int], workers: int, others: Callable[
     with ThreadPoolExecutor(workers) as threads:
         out: deque[tuple[Any, Any]] = deque()
         while True:
-            while len(out) < 2 * workers and (some := list(islice(every, CHUNK))):
+            while len(out) < 2 * workers and (some := list(islice(every, bulk.size))):
                 chunk = bulk.chunk(some, rest)
                 out.append((chunk, threads.submit(chunk.run) if workers > 1 else None))
             if not out:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lstmsim.engines.fast import points as native
+from lstmsim.studies.sweep import bulk
 from lstmsim.studies.sweep.bulk import Bulk, Chunk
 from lstmsim.studies.sweep.evaluate import Rows, outcome_of, rows_of
 from lstmsim.studies.sweep.resolve import Resolver
@@ -54,8 +56,8 @@ def drawn_spec(chance: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
 def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
     setup, _ = prepare(drawn_spec(random.Random(seed)))
-    bulk, rest = Bulk(Resolver(setup)), list[int]()
-    rows = bulk.computed(range(len(setup.sweep)), rest)
+    rest: list[int] = []
+    rows = Bulk(Resolver(setup)).computed(range(len(setup.sweep)), rest)
     assert len(rows.points) + len(rest) == len(setup.sweep)
     one = Resolver(setup)
     alone = rows_of(outcome_of(one, point) for point, *_ in rows.points)
@@ -71,6 +73,19 @@ def test_a_table_is_the_same_in_bulk_and_one_by_one(
 ) -> None:
     monkeypatch.setattr(Bulk, "possible", False)
     run_sweep(spec(), tmp_path, jobs=1)
+    assert table(tmp_path) == table(whole)
+
+
+def test_chunks_are_smaller_where_points_take_long(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "MOST_EVENTS", 2_000)
+    monkeypatch.setattr(bulk, "CHUNK", 32)
+    sizes = []
+    chunk = Bulk.chunk
+    monkeypatch.setattr(Bulk, "chunk", lambda self, *given: sizes.append(len(given[0])) or chunk(self, *given))
+    run_sweep(spec(), tmp_path, jobs=1)
+    assert sizes[0] == 32 > min(sizes)
     assert table(tmp_path) == table(whole)
 
 
