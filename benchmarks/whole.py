@@ -69,11 +69,23 @@ def served(count: int) -> None:
     serve({"chip": "column-npu-4x16k", "jobs": jobs}, requests=count)
 
 
-def swept(processes: int) -> None:
-    """A whole sweep of 5,772 points, with its tables."""
+#: Four jobs of two models of other kinds beside that of the space.
+_MIX = [
+    {"model": "lstm-512", "steps": 25},
+    {"model": "gru-1024", "steps": 5},
+    {"model": "lstm-256", "steps": 25, "arrival": 500},
+    {"model": "gru-1024", "steps": 5, "arrival": 1000},
+]
+
+
+def swept(processes: int, times: int = 1, mixed: bool = False) -> None:
+    """A whole sweep of 5,772 points, with its tables; or of so many times as many, each time with a step more."""
+    jobs = _MIX if mixed else _SPACE["scenario"]["jobs"]
+    steps = {"path": "jobs.0.steps", "values": list(range(25, 25 + times))}
+    space = {"scenario": {**_SPACE["scenario"], "jobs": jobs}, "axes": {**_SPACE["axes"], "steps": steps}}
     with tempfile.TemporaryDirectory() as folder:
-        result = sweep(_SPACE, folder, jobs=processes)
-        if result.progress.done - result.progress.infeasible - result.progress.failed != _POINTS:
+        result = sweep(space, folder, jobs=processes)
+        if result.progress.done - result.progress.infeasible - result.progress.failed != times * _POINTS:
             raise RuntimeError(f"not every point was simulated: {result.progress}")
 
 
@@ -85,6 +97,9 @@ TASKS: dict[str, Callable[[], None]] = {
     "served-1000000": lambda: served(1_000_000),
     "sweep-1": lambda: swept(1),
     "sweep-2": lambda: swept(2),
+    "sweep-2-more": lambda: swept(2, 10),
+    "mix-2": lambda: swept(2, mixed=True),
+    "mix-2-more": lambda: swept(2, 5, mixed=True),
 }
 
 
@@ -100,6 +115,28 @@ def of_task(name: str, times: int = 1) -> Cost:
     """A task in a new process: the least of each number of some runs."""
     costs = [new_process(__file__, name) for _ in range(times)]
     return Cost(*map(min, zip(*costs, strict=True)))
+
+
+def sweep_rows() -> list[list[str]]:
+    """Whole sweeps in new processes, and rates without the start: of the further points of a larger space."""
+    what, whole = f"a whole sweep of {_POINTS:,} points", "with its tables, a new process"
+    one, two, more = of_task("sweep-1", 2), of_task("sweep-2", 2), of_task("sweep-2-more")
+    mixed, mixed_more = of_task("mix-2", 2), of_task("mix-2-more")
+    rates = {
+        f"{what} of two LSTMs {whole}": (one, None, 1),
+        "the same in 2 threads": (two, None, 1),
+        "each further point of 10 times as many": (two, more, 9),
+        f"{what} of four jobs {whole}, in 2 threads": (mixed, None, 1),
+        "each further point of 5 times as many": (mixed, mixed_more, 4),
+    }
+    rows = []
+    for name, (cost, larger, times) in rates.items():
+        wall, cpu = (
+            end - begin for begin, end in zip(cost[:2] if larger else (0, 0), (larger or cost)[:2], strict=True)
+        )
+        rows.append([name, "points/s", f"{times * _POINTS / wall:,.0f}"])
+        rows.append([name, "points/CPU s", f"{times * _POINTS / cpu:,.0f}"])
+    return rows
 
 
 def vendor_rows() -> list[list[str]]:
@@ -133,7 +170,6 @@ def whole_rows() -> list[list[str]]:
     small, start = from_file("deepbench-lstm-2048-25"), cold_start()
     jobs, many = of_task("jobs", 2), of_task("crowd", 3)
     few, million = of_task("served-250000"), of_task("served-1000000")
-    one, two = of_task("sweep-1", 2), of_task("sweep-2", 2)
     names = [each.name for each in list_models() if each.name.startswith("deepbench-")]
     eleven = cpu_seconds(lambda: [simulate({"chip": "column-npu-64k", "jobs": [{"model": each}]}) for each in names])
     short, middle, long = (
@@ -164,13 +200,7 @@ def whole_rows() -> list[list[str]]:
         ["1,024 cores, 2,048 jobs of LSTM-256, a new process", "CPU seconds", f"{many.cpu_s:.2f}"],
         ["design points from description to row, in one process, for the first time", "points/CPU s", f"{first:,.0f}"],
         ["the same points again", "points/CPU s", f"{again:,.0f}"],
-        [
-            f"a whole sweep of {_POINTS:,} points with its tables, a new process",
-            "points/s",
-            f"{_POINTS / one.wall_s:,.0f}",
-        ],
-        ["the same", "points/CPU s", f"{_POINTS / one.cpu_s:,.0f}"],
-        ["the whole sweep in 2 threads", "points/s", f"{_POINTS / two.wall_s:,.0f}"],
+        *sweep_rows(),
         ["building the native core", "CPU seconds", f"{built:.1f}"],
         ["its library", "kB", f"{size:.0f}"],
         ["the same, packed as in a wheel", "kB", f"{packed:.0f}"],

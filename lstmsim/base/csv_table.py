@@ -8,8 +8,9 @@ name of a job may begin so. Such a text is written with an apostrophe before it.
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from lstmsim.base.errors import InputError, Mistake
@@ -146,7 +147,7 @@ class CsvWriter:
     """
 
     def __init__(self, file: IO[str]) -> None:
-        self._rows = csv.writer(file, lineterminator="\n")
+        self._file, self._rows = file, csv.writer(file, lineterminator="\n")
 
     def writerow(self, row: Iterable[Any]) -> None:
         """Write one row."""
@@ -156,10 +157,33 @@ class CsvWriter:
         """Write row after row."""
         self._rows.writerows(map(_cells, rows))
 
+    def writecolumns(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Write many rows that are given column by column: as `writerows` writes them, in less time."""
+        rows = map(",".join, zip(*map(_written, columns), strict=True))
+        self._file.write("".join([f"{row}\n" for row in rows]))
+
 
 def _cells(row: Iterable[Any]) -> list[Any]:
     """The cells of a row. Of texts that begin with a letter or a digit none is a formula."""
     return [each if each.__class__ is not str or each[:1].isalnum() else neutral(each) for each in row]
+
+
+def _written(column: Sequence[Any]) -> Iterable[str]:
+    """The cells of a column as they stand in a file."""
+    kinds = set(map(type, column))
+    if kinds == {float}:
+        return map(float.__repr__, column)
+    if kinds == {int}:
+        return map(str, column)
+    texts = {each: _quoted(each) for each in set(column) if each.__class__ is str and not each.isalnum()}
+    return [texts.get(each, each) if each.__class__ is str else "" if each is None else str(each) for each in column]
+
+
+def _quoted(text: str) -> str:
+    """A text as it stands in a file as one cell of several."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerow([*_cells([text]), None])
+    return file.getvalue()[:-2]
 
 
 def shown(text: str) -> str:

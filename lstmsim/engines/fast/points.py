@@ -21,6 +21,8 @@ from lstmsim.program.stall_reasons import CYCLE_NAMES
 OUTCOME, NANOSECONDS, MAKESPAN, COUNTED = range(4)
 WORK = COUNTED + len(CYCLE_NAMES)
 TASKS = WORK + 2
+#: The outcome of a point that a call had no events left for.
+GIVEN_UP = 1
 #: Events of a call after which its other points are given up: about a second, for nothing interrupts a call.
 MOST_EVENTS = 10_000_000
 _ROOM = 400

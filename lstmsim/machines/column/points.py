@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -88,51 +88,59 @@ class PairWords:
 
     def __init__(self) -> None:
         self._words = array("q", (CAUSE_NUMBERS["hazard"], MAX_STEP_OPERATIONS))
-        #: By `id`: where its words begin, what the words of cells need of it, and itself.
+        #: By `id`: where its words begin, the number of what the words of cells need of it, and itself.
         self._models: dict[int, tuple[int, int, Model]] = {}
         self._cores: dict[int, tuple[int, int, ColumnCore]] = {}
         self._places: dict[Hashable, int] = {}
-        self._numbers: dict[Hashable, int] = {}
+        self._cells: dict[tuple[Cell, ...], int] = {}
+        self._times: dict[tuple[Latency, int], int] = {}
 
     def __len__(self) -> int:
         return len(self._words)
 
-    def pair(self, model: Model, core: ColumnCore) -> tuple[int, int, int]:
-        """Where the words of a model, of a core and of the model's cells with the core's latencies begin."""
-        own = self._models.get(id(model)) or self._model(model)
-        other = self._cores.get(id(core)) or self._core(core)
-        # small numbers: latencies would be hashed for each pair
-        timed = (own[1], other[1])
-        place = self._places.get(timed)
-        if place is None:
-            cells = tuple(dict.fromkeys([layer.cell for layer in model.layers]))
-            place = self._put(timed, _cells_words(cells, core.latency, core.tail_width))
-        return own[0], other[0], place
+    def of_models(self, models: Iterable[Model]) -> Ints:
+        """Where the words of each model begin, and the number of its cells; shape (models, 2)."""
+        return _rows([(self._models.get(id(each)) or self._model(each))[:2] for each in models], 2)
+
+    def of_cores(self, cores: Iterable[ColumnCore]) -> Ints:
+        """Where the words of each core begin, and the number of its latencies; shape (cores, 2)."""
+        return _rows([(self._cores.get(id(each)) or self._core(each))[:2] for each in cores], 2)
+
+    def pairs(self, models: Ints, cores: Ints) -> tuple[Asked, Ints]:
+        """The words as they are now for the pairs that occur in rows of models and cores; which pair each row is."""
+        _, firsts, numbers = np.unique(models[:, 0] << 32 | cores[:, 0], return_index=True, return_inverse=True)
+        models, cores = models[firsts], cores[firsts]
+        timed, own = np.unique(models[:, 1] << 32 | cores[:, 1], return_inverse=True)
+        cells, times = list(self._cells), list(self._times)
+        places = []
+        for each in timed.tolist():
+            which = (cells[each >> 32], *times[each & 0xFFFFFFFF])
+            # small numbers: latencies would be hashed for each pair
+            places.append(self._places.get(each) or self._put(each, _cells_words(*which)))
+        asked = np.stack([models[:, 0], cores[:, 0], np.array(places, np.int64)[own]], axis=1)
+        return Asked(np.array(self._words, dtype=np.int64), asked), numbers
 
     def _model(self, model: Model) -> tuple[int, int, Model]:
         cells = tuple(dict.fromkeys([layer.cell for layer in model.layers]))
         shape = (model.layers, model.layer_order)
         place = self._places.get(shape) or self._put(shape, _model_words(model, cells))
-        known = self._models[id(model)] = place, self._number(cells), model
+        known = self._models[id(model)] = place, self._cells.setdefault(cells, len(self._cells)), model
         return known
 
     def _core(self, core: ColumnCore) -> tuple[int, int, ColumnCore]:
         place = self._places.get(core) or self._put(core, _core_words(core))
-        known = self._cores[id(core)] = place, self._number((core.latency, core.tail_width)), core
+        own = (core.latency, core.tail_width)
+        known = self._cores[id(core)] = place, self._times.setdefault(own, len(self._times)), core
         return known
-
-    def _number(self, key: Hashable) -> int:
-        """A number of its own for each key."""
-        return self._numbers.setdefault(key, len(self._numbers))
 
     def _put(self, key: Hashable, words: Sequence[int]) -> int:
         place = self._places[key] = len(self._words)
         self._words.extend(words)
         return place
 
-    def asked(self, pairs: Sequence[tuple[int, int, int]]) -> Asked:
-        """The words as they are now, for pairs in this order."""
-        return Asked(np.array(self._words, dtype=np.int64), np.array(pairs, dtype=np.int64).reshape(-1, 3))
+
+def _rows(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
 def new_words() -> PairWords:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial
+from itertools import chain, islice
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability, target_of
 from lstmsim.model.model import Model
@@ -20,7 +23,8 @@ from lstmsim.model.scenario import Chip, Job, Scenario, distinct_jobs
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.search.result import Point, Refused
 from lstmsim.studies.sweep.ahead import Ahead, Key, Workers
-from lstmsim.studies.sweep.columns import NUMBERS, numbers_of
+from lstmsim.studies.sweep.bulk import Parts
+from lstmsim.studies.sweep.columns import NUMBERS, ChipColumns, numbers_of
 from lstmsim.studies.sweep.evaluate import scenario_key, simulated
 from lstmsim.studies.sweep.store import Store
 
@@ -195,6 +199,10 @@ def _point(searched: Searched, ep: int, vp: int, cycles: int, utilization: float
     return Point(ep, vp, bound if vp == widest else "blocks", cycles, utilization, share)
 
 
+#: Pairs that are computed together: some milliseconds of small jobs. Fewer are not worth it.
+_AT_ONCE = 64
+
+
 class Scores(Ahead[Any]):
     """Points of pairs, each simulated once; those that the store of a sweep has are read, and others are kept there."""
 
@@ -203,14 +211,26 @@ class Scores(Ahead[Any]):
     ) -> None:
         super().__init__(partial(simulate_pair, searched, store is not None), workers or Workers(), tick)
         self._searched, self._store = searched, store
+        #: What computes pairs in bulk, and what it has computed ahead; its numbers are of whole chips.
+        whole = len(searched.cores) == len(searched.chip.cores)
+        self._parts = Parts(ChipColumns()) if whole and engines.has_fast() else None
+        self._bulk: dict[Key, Sequence[Any]] = {}
+        self._many = False
 
     def expect(self, keys: Iterable[Key]) -> None:
-        super().expect(each for each in keys if self._stored(*each)[1] is None)
+        left = (each for each in keys if self._stored(*each)[1] is None)
+        first = list(islice(left, _AT_ONCE))
+        self._many = len(first) == _AT_ONCE
+        super().expect(chain(first, left))
 
     def _answer(self, key: Key, future: Future[Any] | None) -> Any:
         name, answer = self._stored(*key)
         if answer is None:
-            answer, numbers = super()._answer(key, future)
+            numbers = self._in_bulk(key)
+            if numbers:
+                answer = self._point_of(key, numbers)
+            else:
+                answer, numbers = super()._answer(key, future)
             if self._store is not None and numbers:
                 self._store.add((name, "done", *numbers, None))
         return answer
@@ -222,8 +242,32 @@ class Scores(Ahead[Any]):
         except InputError:
             name = None
         numbers = self._store.numbers(name) if self._store and name else None
-        row = [numbers[NUMBERS.index(each)] for each in ("makespan_cycles", "utilization", "hazard") if numbers]
-        return str(name), _point(self._searched, ep, vp, *row) if row else None
+        return str(name), self._point_of((ep, vp), numbers) if numbers else None
+
+    def _point_of(self, key: Key, numbers: Sequence[Any]) -> Point:
+        """The point of a pair with these `NUMBERS`."""
+        row = [numbers[NUMBERS.index(each)] for each in ("makespan_cycles", "utilization", "hazard")]
+        return _point(self._searched, *key, *row)
+
+    def _hand_out(self, present: Key) -> None:
+        # what is computed in bulk needs no other process
+        if self._parts is None or not self._many:
+            super()._hand_out(present)
+
+    def _in_bulk(self, key: Key) -> Sequence[Any]:
+        """The `NUMBERS` of a pair that were computed with those of pairs expected next; none if it is not usual."""
+        if self._parts is not None and self._many and key not in self._bulk:
+            keys = [key, *islice(self._expected, _AT_ONCE - 1)]
+            chips: dict[int, Chip] = {}
+            for number, (ep, vp) in enumerate(keys):
+                # pairs that no chip can have are refused one by one
+                with suppress(InputError):
+                    chips[number] = self._searched.chip_with(ep, vp)
+            rows = self._parts.results(chips, self._searched.jobs, self._workers.count)
+            self._bulk |= {keys[number]: numbers for number, (_, _, *numbers, _) in rows.items()}
+            if not rows:
+                self._parts = None
+        return self._bulk.pop(key, ())
 
 
 #: (EP, VP) -> cycles that the jobs take at least; never fewer for a smaller VP.

@@ -1,17 +1,19 @@
 """Points in bulk: those that differ in numbers of cores, jobs and layers, many in one call of native libraries.
 
 A point is a chip, jobs, and the bodies of their program. Chips and jobs are made once for all points that share them,
-and so is the program but for its bodies (`lstmsim.machines.*.points`). What is unusual in any way is left to
-`lstmsim.studies.sweep.evaluate`, point by point, whose numbers are the same.
+and so is the program but for its bodies (`lstmsim.machines.*.points`); nothing is made for a point alone but its key.
+What is unusual in any way is left to `lstmsim.studies.sweep.evaluate`, point by point, whose numbers are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from math import fsum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,28 +28,37 @@ from lstmsim.machines.registry import capability, target_of
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
-from lstmsim.studies.sweep.columns import chip_costs
-from lstmsim.studies.sweep.evaluate import Outcome, chip_text, job_text, key_of
-from lstmsim.studies.sweep.resolve import Resolver
+from lstmsim.program.operations import Ints
+from lstmsim.studies.sweep.block import Column, Columns, block, distinct
+from lstmsim.studies.sweep.columns import ChipColumns, chip_costs
+from lstmsim.studies.sweep.evaluate import Rows, chip_text, job_text, key_of, plain
+from lstmsim.studies.sweep.resolve import Prepared, Resolver
 from lstmsim.studies.sweep.spec import Value
 
 #: Points of a chunk, and what is kept at most of chips, jobs and words.
-CHUNK = 256
+CHUNK = 512
 _MOST_KEPT, _MOST_WORDS = 10_000, 200_000
 #: Below this, whole numbers are exact as 64-bit floats.
 _EXACT = 2**53
+
+T = TypeVar("T")
+#: Pairs of jobs and cores of which a program has bodies; for each body the place of its pair, and its phase.
+_Layout = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
 
 
 class _ChipPart(NamedTuple):
     """What points with one chip share: how it looks in programs, in keys and in rows.
 
+    form: a number for what programs have of it.
+    words: rows of its cores.
     peak, issuing, adders: numbers of the chip.
     columns: its values of the columns about the chip; None if these depend on the jobs too.
     home: the machine's module that writes bodies.
     """
 
     chip: Chip
-    form: Hashable
+    form: int
+    words: Ints
     text: tuple[bytes, bytes]
     peak: int
     issuing: int
@@ -57,102 +68,221 @@ class _ChipPart(NamedTuple):
 
 
 class _JobPart(NamedTuple):
-    """What points with the same jobs share; others: what else their scenarios have."""
+    """What points with the same jobs share; words: rows of their models; others: what else their scenarios have."""
 
     jobs: tuple[Job, ...]
-    form: Hashable
+    form: int
+    words: Ints
     text: bytes
     others: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A program but for its bodies.
-
-    pairs: jobs and cores of which it has bodies.
-    bodies: for each body the place of its pair, and the number of its phase.
-    steps: of all jobs together.
-    """
+class _Form(NamedTuple):
+    """A program but for its bodies; steps: of all jobs together."""
 
     flat: FlatProgram
-    pairs: tuple[tuple[int, int], ...]
-    bodies: tuple[tuple[int, int], ...]
+    layout: _Layout
     steps: int
     tasks: int
 
 
-class _Point(NamedTuple):
-    """A point whose parts are known; pairs: numbers of its pairs in the chunk."""
-
-    number: int
-    values: Mapping[str, Value]
-    chip: _ChipPart
-    jobs: _JobPart
-    form: _Form
-    pairs: list[int]
-
-
 @dataclass(frozen=True)
 class Chunk:
-    """Points that are ready to run; `run` may be called in any thread."""
+    """Points that are ready to run; `run` may be called in any thread.
 
-    points: list[_Point]
+    points: their numbers, shape (points,); the columns of their values have as many places.
+    chips, jobs, forms: of each point.
+    pairs: for each layout its points, by their places, and the pairs of each, shape (points, pairs).
+    asked: what is asked of `writer`.
+    """
+
+    points: Ints
+    columns: Columns
+    chips: Column
+    jobs: Column
+    forms: Column
+    pairs: Sequence[tuple[_Layout, Ints, Ints]]
     asked: Any
     writer: Any
 
-    def run(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def run(self) -> tuple[Ints, NDArray[np.bool_]]:
         """The row of each point (`lstmsim.engines.fast.points`), and whether it counts."""
-        if self.points:
+        if len(self.points):
             # whatever goes wrong here: point by point it is told which point is at fault
             with suppress(Exception):
                 return self._run()
         return np.zeros((len(self.points), native.TASKS), np.int64), np.zeros(len(self.points), bool)
 
-    def _run(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _run(self) -> tuple[Ints, NDArray[np.bool_]]:
         rows = self.writer.write(self.asked)
-        forms: dict[int, int] = {}
-        own: list[FlatProgram] = []
-        bodies: list[int] = []
-        points: list[tuple[int, int]] = []
-        fine = np.ones(len(self.points), bool)
-        firsts, bounds = rows.pairs[:, 0].tolist(), rows.pairs[:, 2].tolist()
-        refused = rows.pairs[:, 3].tolist()
-        for place, (_, _, _, _, form, pairs) in enumerate(self.points):
-            most = max(bounds[pair] for pair in pairs)
-            if any(refused[pair] for pair in pairs) or most * form.steps > MAX_OPERATIONS:
-                fine[place] = False
-                continue
-            number = forms.setdefault(id(form), len(own))
-            if number == len(own):
-                own.append(form.flat)
-            points.append((number, len(bodies)))
-            bodies += [firsts[pairs[pair]] + phase for pair, phase in form.bodies]
-        tasks = max(each.form.tasks for each in self.points)
+        fine, first_body = np.zeros(len(self.points), bool), np.zeros(len(self.points), np.int64)
+        steps = self.forms.each(lambda form: form.steps)
+        bodies, written = [np.zeros(0, np.int64)], 0
+        for (_, of_layout), points, pairs in self.pairs:
+            most, refused = rows.pairs[pairs, 2].max(axis=1), rows.pairs[pairs, 3].any(axis=1)
+            good = ~refused & (most <= MAX_OPERATIONS // steps[points])
+            pair, phase = np.array(of_layout, np.int64).T
+            own = rows.pairs[pairs[good][:, pair], 0] + phase
+            fine[points[good]] = True
+            first_body[points[good]] = written + np.arange(len(own)) * own.shape[1]
+            bodies.append(own.reshape(-1))
+            written += own.size
+        tasks = max(form.tasks for form in self.forms.values)
         made = np.zeros((len(self.points), native.TASKS + tasks), np.int64)
-        if points:
-            made[fine] = native.run_points(own, rows, np.array(bodies, np.int64), np.array(points, np.int64), tasks)
+        if written:
+            points = np.stack([self.forms.places[fine], first_body[fine]], axis=1)
+            flats = [form.flat for form in self.forms.values]
+            made[fine] = native.run_points(flats, rows, np.concatenate(bodies), points, tasks)
         fine[made[:, native.OUTCOME] != 0] = False
         return made, fine
 
 
-class Bulk:
-    """Prepares points of one sweep for chunks."""
+class Parts:
+    """Makes chunks of chips and jobs, and rows of chunks that have run; keeps what they share.
 
-    def __init__(self, resolver: Resolver) -> None:
-        self.resolver = resolver
-        of_core: list[str] = []
-        of_job: list[str] = []
-        for path, name in resolver.quick:
-            (of_core if path.startswith("chip.") else of_job).append(name)
-        slow = [name for _, name in resolver.slow]
-        self._chip_key, self._job_key = _getter([*slow, *of_core]), _getter([*slow, *of_job])
+    about: the columns about chips.
+    """
+
+    def __init__(self, about: ChipColumns) -> None:
+        self.about = about
         self._forget()
 
     def _forget(self) -> None:
         self._chips: dict[Hashable, _ChipPart | None] = {}
         self._jobs: dict[Hashable, _JobPart | None] = {}
-        self._forms: dict[Hashable, _Form] = {}
+        self._forms: dict[tuple[int, int], _Form | None] = {}
+        #: A number for each form of a chip or of jobs; by the `id` of the machine's module its words.
+        self._numbers: dict[Hashable, int] = {}
         self._words: dict[int, Any] = {}
+
+    def _tidy(self) -> None:
+        """Forget everything if it is much: parts are of no use without the words of their time."""
+        words = max(map(len, self._words.values()), default=0)
+        if max(len(self._chips), len(self._jobs), len(self._forms)) > _MOST_KEPT or words > _MOST_WORDS:
+            self._forget()
+
+    def results(self, chips: Mapping[int, Chip], jobs: tuple[Job, ...], workers: int) -> dict[int, tuple[Any, ...]]:
+        """The row of `results` of the same jobs on each chip, by its number, as far as it can be computed in bulk."""
+        self._tidy()
+        home: Any = next((capability(chip.kind, "points") for chip in chips.values()), None)
+        usual = {number: chip for number, chip in chips.items() if home is not None and home.takes_chip(chip)}
+        if not usual or not home.takes_jobs(jobs):
+            return {}
+        job = self._job_part(home, jobs, {})
+        chunks, rest = [], list[int]()
+        for numbers in np.array_split(np.array(list(usual), np.int64), workers):
+            own = Column([self._chip_part(home, usual[number]) for number in numbers.tolist()], np.arange(len(numbers)))
+            chunks.append(self._ready(numbers, {}, own, Column([job], np.zeros(len(numbers), np.int64)), rest))
+        with ThreadPoolExecutor(workers) as threads:
+            come = list(threads.map(Chunk.run, chunks))
+        made = [self.rows(*each, rest) for each in zip(chunks, come, strict=True)]
+        return {point[0]: result for rows in made for point, result in zip(rows.points, rows.results, strict=True)}
+
+    def _ready(self, numbers: Ints, columns: Columns, chips: Column, jobs: Column, rest: list[int]) -> Chunk:
+        """The chunk of points of these parts; points without a part go to `rest`."""
+        forms, writer = self._forms_of(chips, jobs)
+        usual = forms.each(lambda form: form is not None).astype(bool)
+        rest += numbers[~usual].tolist()
+        chips, jobs, forms = (each.of(usual) for each in (chips, jobs, forms))
+        pairs, asked = self._pairs(chips, jobs, forms, writer)
+        own = {name: each.of(usual) for name, each in columns.items()}
+        return Chunk(numbers[usual], own, chips, jobs, forms, pairs, asked, writer)
+
+    def _number(self, form: Hashable) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+    def _chip_part(self, home: Any, chip: Chip) -> _ChipPart:
+        self._words.setdefault(id(home), home.new_words())
+        figures = chip.core_figures
+        peak, issuing = sum(each.peak for each in figures), sum(each.issuing for each in figures)
+        columns = plain(chip_costs(chip)) if self.about.device is None else None
+        words = self._words[id(home)].of_cores(chip.cores)
+        form, adders = self._number((id(home), home.chip_form(chip))), target_of(chip.kind).adders(chip)
+        return _ChipPart(chip, form, words, chip_text(chip), peak, issuing, adders, columns, home)
+
+    def _job_part(self, home: Any, jobs: tuple[Job, ...], others: Mapping[str, Any]) -> _JobPart:
+        self._words.setdefault(id(home), home.new_words())
+        words = self._words[id(home)].of_models([job.model for job in jobs])
+        return _JobPart(jobs, self._number(home.job_form(jobs)), words, job_text(jobs), others)
+
+    def _forms_of(self, chips: Column, jobs: Column) -> tuple[Column, Any]:
+        """The forms of points, and the machine's module for all of them; None for a point that is not usual."""
+        of_chips, of_jobs = (each.each(lambda part: part.form + 1 if part else 0) for each in (chips, jobs))
+        firsts, places = distinct([of_chips, of_jobs], len(of_chips))
+        forms: list[_Form | None] = []
+        writer = None
+        for first in firsts.tolist():
+            chip, job, form = chips.at(first), jobs.at(first), None
+            if chip is not None and job is not None:
+                writer = writer or chip.home
+                key = chip.form, job.form
+                if self._forms.get(key) is None:
+                    # a program that is refused may be refused for its bodies, and other points of the form may run
+                    self._forms[key] = _form_of(chip.chip, job.jobs)
+                # a chunk is of one machine
+                form = self._forms[key] if chip.home is writer else None
+            forms.append(form)
+        return Column(forms, places), writer
+
+    def _pairs(self, chips: Column, jobs: Column, forms: Column, writer: Any) -> tuple[list[Any], Any]:
+        """For each layout its points and their pairs, numbered as what is asked of the writer; and that."""
+        if writer is None or not len(forms.places):
+            return [], None
+        layouts = list(dict.fromkeys(form.layout for form in forms.values))
+        numbers = forms.each(lambda form: layouts.index(form.layout))
+        points = [np.flatnonzero(numbers == number) for number in range(len(layouts))]
+        own = list(zip(layouts, points, strict=True))
+        models = [_words_of(jobs, some, [job for job, _ in pairs]) for (pairs, _), some in own]
+        cores = [_words_of(chips, some, [core for _, core in pairs]) for (pairs, _), some in own]
+        asked, every = self._words[id(writer)].pairs(np.concatenate(models), np.concatenate(cores))
+        parts = np.split(every, np.cumsum([len(each) for each in models])[:-1])
+        return [(*each, part.reshape(len(each[1]), -1)) for each, part in zip(own, parts, strict=True)], asked
+
+    def rows(self, chunk: Chunk, made: tuple[Ints, NDArray[np.bool_]], rest: list[int]) -> Rows:
+        """The rows of a chunk that has run; points that do not count go to `rest`."""
+        counts, fine = made
+        peak, rate = chunk.chips.each(lambda chip: chip.peak), chunk.chips.each(lambda chip: chip.chip.frequency_mhz)
+        fine &= _exact(counts, peak, rate)
+        rest += chunk.points[~fine].tolist()
+        points, counts = chunk.points[fine].tolist(), counts[fine]
+        seconds = (counts[:, native.NANOSECONDS] / 1e9).tolist()
+        chips, jobs, forms = (each.of(fine) for each in (chunk.chips, chunk.jobs, chunk.forms))
+        keys = [
+            key_of(chip.text[0], job.text, chip.text[1]) for chip, job in zip(chips.every(), jobs.every(), strict=True)
+        ]
+        numbers = _numbers(counts, peak[fine], rate[fine], chips, forms)
+        results = list(zip(keys, repeat("done"), *numbers, repeat(None), strict=False))
+        values = [Column(plain(each.values), each.places[fine]).every() for each in chunk.columns.values()]
+        return Rows(
+            results,
+            list(zip(points, keys, *values, *self._columns(chips, jobs), strict=True)),
+            list(zip(points, seconds, strict=True)),
+        )
+
+    def _columns(self, chips: Column, jobs: Column) -> list[Sequence[Value]]:
+        """The columns about the chips of points."""
+        about = self.about
+        if about.device is None:
+            known = [each.columns for each in chips.values] or [about.names]
+            return [Column(values, chips.places).every() for values in zip(*known, strict=True)]
+        rows = [
+            plain(about.values(Scenario(chip=chip.chip, jobs=job.jobs, **job.others)))
+            for chip, job in zip(chips.every(), jobs.every(), strict=True)
+        ]
+        return list(zip(*rows, strict=True)) if rows else [[]] * len(about.names)
+
+
+class Bulk(Parts):
+    """Prepares points of one sweep for chunks; size: points of the next chunk, fewer where they take long."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        slow = [name for _, name in resolver.slow]
+        of_core = [name for path, name in resolver.quick if path.startswith("chip.")]
+        of_job = [name for path, name in resolver.quick if not path.startswith("chip.")]
+        self._chip_names, self._job_names = dict.fromkeys([*slow, *of_core]), dict.fromkeys([*slow, *of_job])
+        super().__init__(resolver.setup.chip)
+        self.size = CHUNK
 
     @property
     def possible(self) -> bool:
@@ -161,126 +291,71 @@ class Bulk:
 
     def chunk(self, points: Sequence[int], rest: list[int]) -> Chunk:
         """The points of which all parts are known, ready to run; the others go to `rest`."""
-        if max(len(self._chips), len(self._jobs), len(self._forms)) > _MOST_KEPT:
-            self._forget()
-        sweep, chosen, numbers = self.resolver.setup.sweep, list[_Point](), dict[tuple[int, int, int], int]()
-        writer: Any = None
-        words: Any = None
-        for point in points:
-            values = sweep.values(point)
-            parts = None if sweep.broken(values) is not None else self._parts(values)
-            if parts is None:
-                rest.append(point)
-                continue
-            chip, jobs, form = parts
-            if writer is None:
-                writer = chip.home
-                words = self._words.get(id(writer))
-                if words is None or len(words) > _MOST_WORDS:
-                    words = self._words[id(writer)] = writer.new_words()
-            if chip.home is not writer:
-                # a chunk is of one machine
-                rest.append(point)
-                continue
-            own = []
-            for job, core in form.pairs:
-                pair = words.pair(jobs.jobs[job].model, chip.chip.cores[core])
-                own.append(numbers.setdefault(pair, len(numbers)))
-            chosen.append(_Point(point, values, chip, jobs, form, own))
-        return Chunk(chosen, words.asked(list(numbers)) if words is not None else None, writer)
+        self._tidy()
+        numbers = np.array(points, np.int64)
+        columns, usual = block(self.resolver.setup.sweep, numbers)
+        rest += numbers[~usual].tolist()
+        numbers, columns = numbers[usual], {name: each.of(usual) for name, each in columns.items()}
+        chips = self._parts(self._chips, self._chip_names, columns, self._chip)
+        jobs = self._parts(self._jobs, self._job_names, columns, self._job)
+        return self._ready(numbers, columns, chips, jobs, rest)
 
-    def computed(self, points: Sequence[int], rest: list[int]) -> list[Outcome]:
-        """The outcomes of points, here and now; those that cannot be computed in bulk go to `rest`."""
+    def computed(self, points: Sequence[int], rest: list[int]) -> Rows:
+        """The rows of points, here and now; those that cannot be computed in bulk go to `rest`."""
         if not self.possible:
             rest += points
-            return []
+            return Rows([], [], [])
         chunk = self.chunk(points, rest)
-        return self.outcomes(chunk, chunk.run(), rest)
+        return self.rows(chunk, chunk.run(), rest)
 
-    def _parts(self, values: Mapping[str, Value]) -> tuple[_ChipPart, _JobPart, _Form] | None:
-        """The chip, the jobs and the form of a point; None if one of them is not usual."""
-        chip_key, job_key = self._chip_key(values), self._job_key(values)
-        if chip_key not in self._chips or job_key not in self._jobs:
-            self._make(values, chip_key, job_key)
-        chip, jobs = self._chips[chip_key], self._jobs[job_key]
-        if chip is None or jobs is None:
-            return None
-        key = (chip.form, jobs.form)
-        form = self._forms.get(key)
-        if form is None:
-            # a program that is refused may be refused for its bodies, and other points of the form may run
-            form = _form_of(chip.chip, jobs.jobs)
-            if form is None:
-                return None
-            self._forms[key] = form
-        return chip, jobs, form
+    def rows(self, chunk: Chunk, made: tuple[Ints, NDArray[np.bool_]], rest: list[int]) -> Rows:
+        if (made[0][:, native.OUTCOME] == native.GIVEN_UP).any():
+            self.size = max(1, self.size // 2)
+        return super().rows(chunk, made, rest)
 
-    def _make(self, values: Mapping[str, Value], chip_key: Hashable, job_key: Hashable) -> None:
-        """Note the parts of a point; None for one that is not usual."""
-        prepared = self.resolver.prepared_for(values)
-        self._chips.setdefault(chip_key, None)
-        self._jobs.setdefault(job_key, None)
-        home: Any = capability(prepared.target.kind, "points") if prepared else None
-        if prepared is None or home is None:
-            return
-        assignments = [(path, values[name]) for path, name in self.resolver.quick]
-        with suppress(InputError):
-            chip = prepared.chip(assignments)
-            if self._chips[chip_key] is None and chip is not None and home.takes_chip(chip):
-                self._chips[chip_key] = self._chip_part(home, chip)
-        with suppress(InputError):
-            made = prepared.jobs_of(assignments)
-            if self._jobs[job_key] is None and made is not None and home.takes_jobs(made[0]):
-                jobs = made[0]
-                self._jobs[job_key] = _JobPart(jobs, home.job_form(jobs), job_text(jobs), prepared.others)
+    def _parts(
+        self,
+        kept: dict[Hashable, T | None],
+        names: Mapping[str, Any],
+        columns: Columns,
+        make: Callable[[Prepared, Any, Mapping[str, Value]], T | None],
+    ) -> Column:
+        """What points share that have equal values of these names; None for what is not usual."""
+        points = len(next(iter(columns.values())).places)
+        firsts, places = distinct([columns[name].places for name in names], points)
+        parts: list[T | None] = []
+        for first in firsts.tolist():
+            values = [columns[name].at(first) for name in names]
+            # values that are equal, but of other types, are others
+            key = (*values, *map(type, values))
+            if key not in kept:
+                kept[key] = None
+                every = {name: column.at(first) for name, column in columns.items()}
+                prepared = self.resolver.prepared_for(every)
+                home: Any = capability(prepared.target.kind, "points") if prepared else None
+                if prepared is not None and home is not None:
+                    with suppress(InputError):
+                        kept[key] = make(prepared, home, every)
+            parts.append(kept[key])
+        return Column(parts, places)
 
-    def _chip_part(self, home: Any, chip: Chip) -> _ChipPart:
-        figures = chip.core_figures
-        peak, issuing = sum(each.peak for each in figures), sum(each.issuing for each in figures)
-        columns = chip_costs(chip) if self.resolver.setup.chip.device is None else None
-        adders = target_of(chip.kind).adders(chip)
-        return _ChipPart(chip, home.chip_form(chip), chip_text(chip), peak, issuing, adders, columns, home)
+    def _assignments(self, values: Mapping[str, Value]) -> list[tuple[str, Value]]:
+        return [(path, values[name]) for path, name in self.resolver.quick]
 
-    def _columns(self, point: _Point) -> tuple[Value, ...]:
-        """The values of the columns about the chip of a point."""
-        known = point.chip.columns
-        if known is not None:
-            return known
-        scenario = Scenario(chip=point.chip.chip, jobs=point.jobs.jobs, **point.jobs.others)
-        return self.resolver.setup.chip.values(scenario)
+    def _chip(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _ChipPart | None:
+        chip = prepared.chip(self._assignments(values))
+        return self._chip_part(home, chip) if chip is not None and home.takes_chip(chip) else None
 
-    def outcomes(
-        self, chunk: Chunk, made: tuple[NDArray[np.int64], NDArray[np.bool_]], rest: list[int]
-    ) -> list[Outcome]:
-        """The outcomes of a chunk that has run; points that do not count go to `rest`."""
-        rows, fine = made
-        fine &= _exact(rows, chunk.points)
-        rest += [each.number for each, good in zip(chunk.points, fine.tolist(), strict=True) if not good]
-        points = [each for each, good in zip(chunk.points, fine.tolist(), strict=True) if good]
-        rows = rows[fine]
-        seconds = (rows[:, native.NANOSECONDS] / 1e9).tolist()
-        return [
-            Outcome(
-                each.number,
-                key_of(each.chip.text[0], each.jobs.text, each.chip.text[1]),
-                "done",
-                numbers,
-                None,
-                taken,
-                (*each.values.values(), *self._columns(each)),
-            )
-            for each, numbers, taken in zip(points, _numbers(rows, points), seconds, strict=True)
-        ]
+    def _job(self, prepared: Prepared, home: Any, values: Mapping[str, Value]) -> _JobPart | None:
+        made = prepared.jobs_of(self._assignments(values))
+        return self._job_part(home, made[0], prepared.others) if made is not None and home.takes_jobs(made[0]) else None
 
 
-def _getter(names: Sequence[str]) -> Callable[[Mapping[str, Value]], Hashable]:
-    """What gives the values of some names as a key. Values that are equal, but of other types, have other keys."""
-
-    def key(values: Mapping[str, Value]) -> Hashable:
-        chosen = [values[name] for name in names]
-        return (*chosen, *map(type, chosen))
-
-    return key
+def _words_of(parts: Column, points: Ints, which: Sequence[int]) -> Ints:
+    """The rows of words of some jobs (or cores) of points, one below the other."""
+    used, own = np.unique(parts.places[points], return_inverse=True)
+    rows: Ints = np.stack([parts.values[each].words[which] for each in used.tolist()])
+    return rows[own].reshape(-1, 2)
 
 
 def _form_of(chip: Chip, jobs: Sequence[Job]) -> _Form | None:
@@ -300,52 +375,48 @@ def _form_of(chip: Chip, jobs: Sequence[Job]) -> _Form | None:
                 if id(phase.body) not in bodies:
                     pair = pairs.setdefault((job, first_of_kind[kind]), len(pairs))
                     bodies[id(phase.body)] = pair, number
-    steps = sum(job.steps for job in jobs)
-    return _Form(native.form_of(flat), tuple(pairs), tuple(bodies.values()), steps, len(jobs))
+    layout = tuple(pairs), tuple(bodies.values())
+    return _Form(native.form_of(flat), layout, sum(job.steps for job in jobs), len(jobs))
 
 
-def _exact(rows: NDArray[np.int64], points: Sequence[_Point]) -> NDArray[np.bool_]:
+def _exact(rows: Ints, peak: NDArray[Any], rate: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether all whole numbers of which fractions are made are exact as 64-bit floats."""
-    if not points:
-        return np.zeros(0, bool)
-    peak = np.array([float(each.chip.peak) for each in points])
-    rate = np.array([float(each.chip.chip.frequency_mhz) for each in points])
     work = rows[:, native.WORK].astype(float)
-    small: NDArray[np.bool_] = (peak * rows[:, native.MAKESPAN] < _EXACT) & (2 * work * np.maximum(rate, 1) < _EXACT)
+    busy = peak.astype(float) * rows[:, native.MAKESPAN]
+    small: NDArray[np.bool_] = (busy < _EXACT) & (2 * work * np.maximum(rate, 1) < _EXACT)
     return small
 
 
-def _numbers(rows: NDArray[np.int64], points: Sequence[_Point]) -> list[tuple[int | float, ...]]:
-    """The `NUMBERS` of points: equal to those of `lstmsim.studies.sweep.columns.numbers_of`, to the last bit."""
-    if not points:
-        return []
+def _numbers(rows: Ints, peak: NDArray[Any], rate: NDArray[Any], chips: Column, forms: Column) -> list[list[Any]]:
+    """The `NUMBERS` of points, column by column: equal to those of `lstmsim.studies.sweep.columns.numbers_of`, to the
+    last bit."""
     makespan, work = rows[:, native.MAKESPAN], rows[:, native.WORK]
-    rate = np.array([each.chip.chip.frequency_mhz for each in points])
     busy = np.maximum(makespan, 1)
-    used = np.where(makespan > 0, work / (np.array([each.chip.peak for each in points]) * busy), 0.0)
+    used = np.where(makespan > 0, work / (peak * busy), 0.0)
     tops = np.where(makespan > 0, 2 * work * rate / busy / 1e6, 0.0)
-    rejected, latencies = _latencies(rows, points, rate)
-    columns = [
+    rejected, latencies = _latencies(rows, rate, forms)
+    issuing = Column([each.issuing for each in chips.values], chips.places).every()
+    adders = Column([each.adders for each in chips.values], chips.places).every()
+    return [
         *(makespan.tolist(), used.tolist(), tops.tolist()),
         *rows[:, native.COUNTED : native.WORK].T.tolist(),
-        *(rejected, [each.chip.issuing for each in points], [each.chip.adders for each in points]),
+        *(rejected, issuing, adders),
         *latencies,
     ]
-    return list(zip(*columns, strict=True))
 
 
-def _latencies(
-    rows: NDArray[np.int64], points: Sequence[_Point], rate: NDArray[Any]
-) -> tuple[list[int], list[list[float]]]:
+def _latencies(rows: Ints, rate: NDArray[Any], forms: Column) -> tuple[list[int], list[list[float]]]:
     """How many jobs of each point were rejected, and the statistics of the latencies of the others, in ms."""
-    counts = np.array([each.form.tasks for each in points])
-    rejected = np.zeros(len(points), np.int64)
-    made = np.zeros((5, len(points)))
+    counts = forms.each(lambda form: form.tasks)
+    rejected = np.zeros(len(rows), np.int64)
+    made = np.zeros((5, len(rows)))
     for count in np.unique(counts).tolist():
         own = np.flatnonzero(counts == count)
         cycles = rows[own, native.TASKS : native.TASKS + count]
         values = np.sort(cycles / rate[own, None] / 1000, axis=1)
-        made[0, own] = [fsum(each) / count for each in values.tolist()]
+        # a sum of two is rounded once, whoever adds
+        sums = values.sum(axis=1) if count <= 2 else np.array([fsum(each) for each in values.tolist()])
+        made[0, own] = sums / count
         for row, percent in enumerate((50, 95, 99), start=1):
             rank, part, whole = rank_below(count, percent)
             above = values[:, min(rank + 1, count - 1)]
@@ -354,6 +425,6 @@ def _latencies(
         rejected[own] = (cycles < 0).sum(axis=1)
     for place in np.flatnonzero(rejected).tolist():
         served = [each for each in rows[place, native.TASKS :][: counts[place]].tolist() if each >= 0]
-        latency = latency_statistics(served, points[place].chip.chip.frequency_mhz)
+        latency = latency_statistics(served, rate[place].item())
         made[:, place] = (latency.mean, latency.p50, latency.p95, latency.p99, latency.max)
     return rejected.tolist(), made.tolist()

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.studies.sweep.bulk import CHUNK, Bulk
-from lstmsim.studies.sweep.evaluate import Outcome, outcome_of, row_of, value_key
+from lstmsim.studies.sweep.bulk import Bulk
+from lstmsim.studies.sweep.evaluate import Outcome, Rows, outcome_of, row_of, rows_of, value_key
 from lstmsim.studies.sweep.processes import CannotStartError
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 
@@ -20,11 +20,11 @@ _MOST_POINTS = 500
 #: Executors that may break in a row, without one answer, before the points are given up.
 _BREAKS_IN_A_ROW = 5
 
-Results = Iterator[list[Outcome]]
+Results = Iterator[Rows]
 
 
-def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
-    """Compute the outcomes of some points, in their order; a process keeps what it has read for the next chunk."""
+def compute_chunk(setup: Setup, points: Sequence[int]) -> Rows:
+    """Compute the outcomes of some points; a process keeps what it has read for the next chunk."""
     # Folder and name belong to the key: the same sweep from another folder names its files in another way.
     kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
     if kept not in _KEPT:
@@ -33,8 +33,8 @@ def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
     bulk = _KEPT[kept]
     rest: list[int] = []
     done = bulk.computed(points, rest)
-    done += [outcome_of(bulk.resolver, point) for point in rest]
-    return sorted(done, key=lambda each: each.point)
+    done.add(rows_of(outcome_of(bulk.resolver, point) for point in rest))
+    return done
 
 
 #: What this process keeps between chunks: the resolver of the last setup.
@@ -53,13 +53,13 @@ def in_bulk(setup: Setup, points: Iterable[int], workers: int, others: Callable[
     with ThreadPoolExecutor(workers) as threads:
         out: deque[tuple[Any, Any]] = deque()
         while True:
-            while len(out) < 2 * workers and (some := list(islice(every, CHUNK))):
+            while len(out) < 2 * workers and (some := list(islice(every, bulk.size))):
                 chunk = bulk.chunk(some, rest)
                 out.append((chunk, threads.submit(chunk.run) if workers > 1 else None))
             if not out:
                 break
             chunk, future = out.popleft()
-            yield bulk.outcomes(chunk, future.result() if future else chunk.run(), rest)
+            yield bulk.rows(chunk, future.result() if future else chunk.run(), rest)
     yield from others(rest)
 
 
@@ -118,7 +118,7 @@ class _Dispatch:
         self.executor = make()
         self.chunk = 1
         #: Chunks under way: the points of each chunk, and the executor that has them.
-        self.out: dict[Future[list[Outcome]], tuple[list[int], Executor]] = {}
+        self.out: dict[Future[Rows], tuple[list[int], Executor]] = {}
         self.suspects: list[int] = []
         self.breaks = 0
 
@@ -129,19 +129,19 @@ class _Dispatch:
                 for future in wait(self.out, return_when=FIRST_COMPLETED)[0]:
                     chunk, executor = self.out.pop(future)
                     try:
-                        outcomes = future.result()
+                        rows = future.result()
                     except Exception as error:
                         self.suspects += chunk
                         self._replace(executor, error)
                         continue
                     self.breaks = 0
-                    mean = sum(each.seconds for each in outcomes) / len(outcomes)
+                    mean = rows.seconds / len(chunk)
                     fitting = int(_CHUNK_SECONDS / max(mean, 1e-6))
                     self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, fitting))
-                    yield outcomes
+                    yield rows
                 self._fill()
             for point in self.suspects:
-                yield [self._alone(point)]
+                yield self._alone(point)
         finally:
             for future in self.out:
                 future.cancel()
@@ -152,7 +152,7 @@ class _Dispatch:
             future = self._submit(chunk)
             self.out[future] = (chunk, self.executor)
 
-    def _submit(self, chunk: list[int]) -> Future[list[Outcome]]:
+    def _submit(self, chunk: list[int]) -> Future[Rows]:
         """Submit a chunk, to another executor if this one takes nothing any more."""
         while True:
             try:
@@ -171,12 +171,12 @@ class _Dispatch:
             raise LstmsimError(f"the workers end before they have done anything; --jobs 1 needs none ({why})")
         self.executor = self.make()
 
-    def _alone(self, point: int) -> Outcome:
+    def _alone(self, point: int) -> Rows:
         """Try a point a second time, when no other point is under way."""
         while True:
             future = self._submit([point])
             try:
-                outcome = future.result()[0]
+                rows = future.result()
             except Exception as error:
                 self._replace(self.executor, error)
                 # If no worker can start, the point has not been tried.
@@ -184,7 +184,7 @@ class _Dispatch:
                     reason = f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})"
                     values = self.setup.sweep.values(point)
                     key, row = value_key(Resolver(self.setup), values), row_of(self.setup, values, ())
-                    return Outcome(point, key, "failed", None, " ".join(reason.split())[:500], 0.0, row)
+                    return rows_of([Outcome(point, key, "failed", None, " ".join(reason.split())[:500], 0.0, row)])
             else:
                 self.breaks = 0
-                return outcome
+                return rows

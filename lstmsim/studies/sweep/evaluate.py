@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -24,7 +24,7 @@ from lstmsim.files.yaml.document import LABEL, Document
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.trace import Totals
-from lstmsim.studies.sweep.columns import numbers_of
+from lstmsim.studies.sweep.columns import NUMBERS, numbers_of
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Value
 
@@ -62,9 +62,42 @@ class Outcome(NamedTuple):
     row: tuple[Value, ...]
 
 
+class Rows(NamedTuple):
+    """Outcomes as rows of the tables `results`, `points` and `timings` of a store, without checksums."""
+
+    results: list[tuple[Any, ...]]
+    points: list[tuple[Any, ...]]
+    timings: list[tuple[int, float]]
+
+    @property
+    def seconds(self) -> float:
+        """The wall time that all of them took."""
+        return sum(seconds for _, seconds in self.timings)
+
+    def add(self, others: Rows) -> None:
+        """Take over the rows of others."""
+        for own, more in zip(self, others, strict=True):
+            own += more
+
+
+def rows_of(outcomes: Iterable[Outcome]) -> Rows:
+    """The rows of outcomes."""
+    rows, empty = Rows([], [], []), (None,) * len(NUMBERS)
+    for each in outcomes:
+        rows.results.append((each.key, each.status, *(each.numbers or empty), each.reason))
+        rows.points.append((each.point, each.key, *each.row))
+        rows.timings.append((each.point, each.seconds))
+    return rows
+
+
+def plain(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Values as a store keeps them. SQLite knows no truth values: they would come back as 1 and 0."""
+    return tuple([str(each).lower() if isinstance(each, bool) else each for each in values])
+
+
 def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
     """What the table keeps of a point, apart from its result: its values, then those of the columns about its chip."""
-    return (*values.values(), *(chip or [None] * len(setup.chip.names)))
+    return plain((*values.values(), *(chip or [None] * len(setup.chip.names))))
 
 
 def outcome_of(resolver: Resolver, point: int) -> Outcome:

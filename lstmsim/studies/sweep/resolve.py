@@ -218,7 +218,8 @@ class Prepared:
         by_entry = _by_entry(changes, len(self.records))
         for each, first, change in zip(self.records, self.first_job, by_entry, strict=False):
             known, count = self.base.jobs[first : first + each.count], change.get("count", each.count)
-            model = _model(known[0].model, each.entry.model.name, change)
+            layers = tuple([(key, value) for key, value in change.items() if key.startswith("model.layers.")])
+            model = _model(known[0].model, each.entry.model.name, layers)
             if model is None or len(jobs) + count > MAX_JOBS:
                 return None
             names.append(each.entry.name or model.name)
@@ -237,7 +238,7 @@ class Prepared:
                     return None
                 known = tuple(replace(known[0], arrival=cycle) for cycle in arrivals)
             jobs += known if own == {"model": known[0].model} else [replace(job, **own) for job in known]
-        named = zip(jobs, job_names(names, counts), strict=True)
+        named = zip(jobs, _job_names(tuple(names), tuple(counts)), strict=True)
         return tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts)
 
     def _fits(self, chip: Chip, made: _Jobs) -> bool:
@@ -285,12 +286,16 @@ def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int, membe
     return target_of(kind).per_step(able, model, batch, members=members)
 
 
-def _model(model: Model, name: str | None, change: dict[str, Any]) -> Model | None:
+@lru_cache(_MOST_KEPT)
+def _job_names(names: tuple[str, ...], counts: tuple[int, ...]) -> list[str]:
+    return job_names(list(names), list(counts))
+
+
+@lru_cache(_MOST_KEPT)
+def _model(model: Model, name: str | None, change: tuple[tuple[str, Any], ...]) -> Model | None:
     """The model with the changed layers, renamed if its name was made of its size; None for a missing layer."""
     layers = list(model.layers)
-    for path, value in change.items():
-        if not path.startswith("model.layers."):
-            continue
+    for path, value in change:
         index, key = path.split(".")[2:]
         if int(index) >= len(layers):
             return None

@@ -27,7 +27,7 @@ from lstmsim.studies.shared.loading import file_or_data
 from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
-from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Outcome, digest, point_key, row_of
+from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of
 from lstmsim.studies.sweep.processes import ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
@@ -278,26 +278,27 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
             pool.dask_executor(request.dask)[0].shutdown(wait=False)
         return counts
     results = _results(setup, _points(left), count, request.jobs, request.dask)
-    waiting: list[Outcome] = []
+    waiting = Rows([], [], [])
     last = time.monotonic()
 
     def commit() -> None:
         store.record(waiting)
-        waiting.clear()
+        for each in waiting:
+            each.clear()
         if request.progress:
             request.progress(counts)
 
     try:
-        for outcomes in results:
-            waiting += outcomes
-            statuses = [each.status for each in outcomes]
+        for rows in results:
+            waiting.add(rows)
+            statuses = [row[_STATUS] for row in rows.results]
             counts = replace(
                 counts,
-                done=counts.done + len(outcomes),
+                done=counts.done + len(statuses),
                 infeasible=counts.infeasible + statuses.count("infeasible"),
                 failed=counts.failed + statuses.count("failed"),
             )
-            if len(waiting) >= _COMMIT_POINTS or time.monotonic() - last >= COMMIT_SECONDS:
+            if len(waiting.points) >= _COMMIT_POINTS or time.monotonic() - last >= COMMIT_SECONDS:
                 commit()
                 last = time.monotonic()
     finally:

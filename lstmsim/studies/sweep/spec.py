@@ -128,7 +128,8 @@ class Sweep:
         return tuple((group, group.size) for group in reversed(self.groups))
 
     @cached_property
-    def _rules(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    def rules(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+        """The expressions of derived values, and those of constraints."""
         return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
 
     def values(self, number: int) -> dict[str, Value]:
@@ -139,9 +140,9 @@ class Sweep:
             rest, index = divmod(rest, size)
             chosen[:0] = group.values(index)
         values = dict(zip(self.paths, chosen, strict=False))
-        for each, rule in zip(self.derived, self._rules[0], strict=True):
+        for each, rule in zip(self.derived, self.rules[0], strict=True):
             try:
-                values[each.name] = _kept(each, rule, values)
+                values[each.name] = kept(each, rule, values)
             except ExpressionError:
                 values[each.name] = None
         return values
@@ -149,10 +150,10 @@ class Sweep:
     def broken(self, values: Mapping[str, Value]) -> str | None:
         """Say why a point is not wanted: the first constraint that is false or cannot be computed; else None."""
         try:
-            for each, rule in zip(self.derived, self._rules[0], strict=True):
+            for each, rule in zip(self.derived, self.rules[0], strict=True):
                 if values[each.name] is None:
-                    _kept(each, rule, values)
-            for text, rule in zip(self.constraints, self._rules[1], strict=True):
+                    kept(each, rule, values)
+            for text, rule in zip(self.constraints, self.rules[1], strict=True):
                 if not rule(values):
                     return f"{text} is false"
         except ExpressionError as error:
@@ -160,7 +161,7 @@ class Sweep:
         return None
 
 
-def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Value:
+def kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Value:
     """A derived value; `ExpressionError` if it cannot be computed, or no table can hold it."""
     value: Value = rule(values)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.studies.sweep.columns import NUMBERS
-from lstmsim.studies.sweep.evaluate import Outcome
+from lstmsim.studies.sweep.evaluate import Rows
 
 
 def sidecars(path: str) -> tuple[str, ...]:
@@ -32,13 +31,13 @@ def quoted(name: str) -> str:
 
 
 #: In the text of a row that may be read back as another one: what is to be looked at closely.
-_ODD = re.compile(r"-0\.0|nan|np\.")
+_ODD = ("-0.0", "nan", "np.")
 
 
 def checksum(values: Sequence[Any]) -> str:
     """Give the checksum of a row of these values; a row that is read back has the same."""
     text = repr(list(values))
-    if _ODD.search(text):
+    if _ODD[0] in text or _ODD[1] in text or _ODD[2] in text:
         # SQLite has no minus zero and no NaN, and gives back no numbers of numpy.
         plain = [(float(each) + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
         text = repr(plain)
@@ -71,6 +70,8 @@ _MACHINE = (
 _WRITES = "another process writes to it"
 #: A commit waits for the disk, so there are no more of them than a second of lost work asks for.
 COMMIT_SECONDS = 0.5
+#: Memory for pages of the file: keys come in no order, so that each commit reads and writes all of it.
+_CACHE_KIB = 65_536
 #: How long to wait for that process.
 _PATIENCE_SECONDS = 1.0
 
@@ -108,6 +109,7 @@ class Store:
         try:
             self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
             self.sql.execute("PRAGMA synchronous = NORMAL")
+            self.sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             tables = {name for (name,) in self.sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if create:
                 # Taking the lock now, not at the first result.
@@ -260,17 +262,13 @@ class Store:
             if self.sql.in_transaction:
                 self.sql.execute("ROLLBACK")
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
+    def record(self, rows: Rows) -> None:
         """Write outcomes, all in one commit; done results are never replaced."""
-        if not outcomes:
+        if not rows.points:
             return
-        empty = (None,) * len(NUMBERS)
-        results = [(each.key, each.status, *(each.numbers or empty), each.reason) for each in outcomes]
-        points = [(each.point, each.key, *each.row) for each in outcomes]
-        timings = [(each.point, each.seconds) for each in outcomes]
         with self.transaction():
-            self.put(results, points)
-            self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)
+            self.put(rows.results, rows.points)
+            self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", rows.timings)
 
     def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
         """Insert rows of `results` and `points`; a failed result makes room for another one."""
@@ -282,9 +280,7 @@ class Store:
             checked = ([*row, checksum(row)] for row in results)
             self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
         if points:
-            # SQLite knows no truth values: they would come back as 1 and 0.
-            plain = ([str(each).lower() if isinstance(each, bool) else each for each in row] for row in points)
-            checked = ([*row, checksum(row)] for row in plain)
+            checked = ([*row, checksum(row)] for row in points)
             self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
 
     def tidy(self) -> None:

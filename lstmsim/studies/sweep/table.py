@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from operator import le
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 Row = Mapping[str, Any]
 
 
-#: Up to so many rows are compared one by one: arrays would take longer to make.
+#: Up to so many rows of a group are compared with each other, and many groups at once.
 _FEW_ROWS = 24
 
 
@@ -37,15 +37,12 @@ def front(costs: ArrayLike) -> Flags:
     """
     table = np.asarray(costs, dtype=float)
     chosen = np.zeros(len(table), dtype=bool)
+    if not len(table):
+        return chosen
     if len(table) <= _FEW_ROWS:
-        rows = [tuple(row) for row in table.tolist()]
-        # a number that is not itself is a NaN
-        known = [row for row in dict.fromkeys(rows) if all(each == each for each in row)]
-        chosen[:] = [row in known and not any(_beats(other, row) for other in known) for row in rows]
+        chosen[:] = _fronts(table[None])[0]
         return chosen
     known_rows = np.flatnonzero(~np.isnan(table).any(axis=1))
-    if not len(known_rows):
-        return chosen
     # Sorted by columns, each once: a row can only be beaten by one above it, whose first column is no larger.
     distinct, inverse = np.unique(table[known_rows], axis=0, return_inverse=True)
     best = np.zeros(len(distinct), dtype=bool)
@@ -59,9 +56,15 @@ def front(costs: ArrayLike) -> Flags:
     return chosen
 
 
-def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether a row is at most as large as another one in every column, and another row."""
-    return one != other and all(map(le, one, other))
+def _fronts(tables: NDArray[np.float64]) -> Flags:
+    """The front of each of some tables of equal size, shape (tables, rows, columns); gives shape (tables, rows)."""
+    if tables.shape[1] > _FEW_ROWS:
+        return np.array([front(table) for table in tables])
+    chosen: Flags = np.logical_not(np.isnan(tables).any(axis=2))
+    for row in range(tables.shape[1]):
+        other = tables[:, row : row + 1]
+        chosen &= ~((other <= tables).all(axis=2) & (other < tables).any(axis=2))
+    return chosen
 
 
 def knee(x: ArrayLike, y: ArrayLike) -> int | None:
@@ -71,34 +74,47 @@ def knee(x: ArrayLike, y: ArrayLike) -> int | None:
     three points.
     """
     points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
-    chosen = np.flatnonzero(front(points))
-    if not len(chosen):
+    if not len(points):
         return None
-    ends = points[chosen]
-    low, span = ends.min(axis=0), np.ptp(ends, axis=0)
-    if len(np.unique(ends, axis=0)) < 3 or not span.all() or not np.isfinite(span).all():
-        return None
-    # Scaled, the line joins (0, 1) and (1, 0): the distance below it grows with 1 - x - y.
-    # Rounded, so that of equally deep points the first is taken and not one that a last bit favours.
-    depth = np.round(1 - ((ends - low) / span).sum(axis=1), 12)
-    best = int(np.argmax(depth))
-    return int(chosen[best]) if depth[best] > 0 else None
+    best, found = _knees(points[None])
+    return int(best[0]) if found[0] else None
 
 
-def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
+def _knees(points: NDArray[np.float64]) -> tuple[NDArray[np.intp], Flags]:
+    """The knee of each of some tables of equal size, shape (tables, rows, 2), and whether it has one."""
+    chosen = _fronts(points)
+    low, high = (np.where(chosen[..., None], points, end) for end in (np.inf, -np.inf))
+    # of two points of a front that differ, both columns do
+    ends = np.sort(low[..., 0], axis=1)
+    many = (ends[:, 1:] > ends[:, :-1]).sum(axis=1) - ~chosen.all(axis=1) >= 2
+    # a column of infinite numbers has no scale, and tables without a front have no ends
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        begin = low.min(axis=1)
+        span = high.max(axis=1) - begin
+        # Scaled, the line joins (0, 1) and (1, 0): the distance below it grows with 1 - x - y.
+        # Rounded, so that of equally deep points the first is taken and not one that a last bit favours.
+        depth = np.round(1 - ((points - begin[:, None]) / span[:, None]).sum(axis=2), 12)
+    depth = np.where(chosen, depth, -np.inf)
+    best = np.argmax(depth, axis=1)
+    deep = np.take_along_axis(depth, best[:, None], axis=1)[:, 0] > 0
+    return best, many & span.all(axis=1) & np.isfinite(span).all(axis=1) & deep
+
+
+def marks(costs: ArrayLike, groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
     """Find the rows on the front of all columns, and the knees of the first two, each within its group."""
-    table = np.asarray(costs, dtype=float).reshape(len(groups), len(costs[0]) if groups else 0)
+    table = np.asarray(costs, dtype=float).reshape(len(groups), -1 if groups else 0)
     on_front, knees = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
-    members: dict[Hashable, list[int]] = {}
-    for row, group in enumerate(groups):
-        members.setdefault(group, []).append(row)
-    for rows in members.values():
-        own = np.array(rows)
-        on_front[own] = front(table[own])
-        best = own[on_front[own]]
-        bend = knee(table[best, 0], table[best, 1]) if table.shape[1] > 1 and len(best) else None
-        if bend is not None:
-            knees[best[bend]] = True
+    known: dict[Hashable, int] = {}
+    group = np.array([known.setdefault(each, len(known)) for each in groups], dtype=int)
+    order, sizes = np.argsort(group, kind="stable"), np.bincount(group)
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes).tolist():
+        rows = order[starts[sizes == size][:, None] + np.arange(size)]
+        on_front[rows] = _fronts(table[rows])
+        if table.shape[1] > 1:
+            # the front of two columns is sought among rows on the front of all
+            best, found = _knees(np.where(on_front[rows][..., None], table[rows][..., :2], np.nan))
+            knees[rows[np.arange(len(rows)), best][found]] = True
     return on_front, knees
 
 
@@ -249,23 +265,30 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
     """Judge the points of a file by its own objectives, or by others; rivals are points that do the same work."""
     by = tuple(objectives) if objectives is not None else objectives_of(store)
     work = work_of(store)
-    points, costs, groups, lacking, away = [], [], [], Counter[str](), 0
     try:
-        names = [*NUMBERS, *(each.column for each in by), *work]
-        for point, *given in store.rows(["point", *names], "WHERE status = 'done'"):
-            numbers, values = given[: len(NUMBERS)], given[len(NUMBERS) :]
-            if str in map(type, numbers):
-                raise store.damage(f"point {point} has text instead of a number")
-            own = [each.cost(value) for each, value in zip(by, values, strict=False)]
-            lacking.update(each.column for each, cost in zip(by, own, strict=True) if cost != cost)
-            points.append(int(point))
-            costs.append(own)
-            groups.append(tuple(values[len(by) :]))
-            away += bool(numbers[NUMBERS.index("turned_away")])
-        on_front, knees = (frozenset(np.array(points, int)[flags].tolist()) for flags in marks(costs, groups))
+        text = " OR ".join(f"typeof({quoted(name)}) = 'text'" for name in NUMBERS)
+        for (point,) in store.rows(["point"], f"WHERE status = 'done' AND ({text}) LIMIT 1"):
+            raise store.damage(f"point {point} has text instead of a number")
+        names = ["point", "turned_away", *(each.column for each in by), *work]
+        found = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
+        points, away, given, groups = found[0], found[1], found[2 : 2 + len(by)], found[2 + len(by) :]
+        costs = [_costs(each, values) for each, values in zip(by, given, strict=True)]
+        same = list(zip(*groups, strict=True)) or [()] * len(points)
+        flags = marks(np.stack(costs, axis=1), same)
+        on_front, knees = (frozenset(np.array(points, int)[each].tolist()) for each in flags)
     except (TypeError, ValueError) as error:
         raise store.damage(error) from None
-    return Judgement(by, on_front, knees, len(points), dict(lacking), away)
+    unknown = {each.column: int(np.isnan(own).sum()) for each, own in zip(by, costs, strict=True)}
+    lacking = {name: count for name, count in unknown.items() if count}
+    return Judgement(by, on_front, knees, len(points), lacking, sum(map(bool, away)))
+
+
+def _costs(objective: Objective, values: Sequence[Any]) -> NDArray[np.float64]:
+    """The costs of points with these values in the column of an objective."""
+    if set(map(type, values)) <= {int, float}:
+        numbers = np.array(values, dtype=float)
+        return -numbers if objective.maximise else numbers
+    return np.array(list(map(objective.cost, values)), dtype=float)
 
 
 def table(store: Store) -> Iterator[list[Any]]:
@@ -273,14 +296,24 @@ def table(store: Store) -> Iterator[list[Any]]:
 
     `pareto` and `knee` are 1 or 0, None where nothing was simulated; `objectives` says what they were judged by.
     """
+    return (list(row) for some in _batches(store) for row in zip(*some, strict=True))
+
+
+def _batches(store: Store) -> Iterator[list[Sequence[Any]]]:
+    """The columns of the table for some points after the other."""
     judged = judge(store)
     text, names = described(judged.objectives), columns(store)
     stored, before = [name for name in names if name not in _JUDGED], names.index(_JUDGED[0])
-    status = stored.index("status")
-    for row in store.rows(stored):
-        done = row[status] == "done"
-        flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)] if done else [None] * len(_JUDGED)
-        yield [*row[:before], *flags, *row[before:]]
+    rows = store.rows(stored)
+    while some := list(islice(rows, _BATCH_ROWS)):
+        found: list[Sequence[Any]] = list(zip(*some, strict=True))
+        done = [each == "done" for each in found[stored.index("status")]]
+        by = [text if each else None for each in done]
+        on = [
+            [int(point in of) if each else None for point, each in zip(found[0], done, strict=True)]
+            for of in (judged.front, judged.knees)
+        ]
+        yield [*found[:before], by, *on, *found[before:]]
 
 
 def records(store: Store) -> Iterator[dict[str, Any]]:
@@ -308,7 +341,8 @@ def export(store: Store, stem: str) -> list[str]:
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)
         rows.writerow(columns(store))
-        rows.writerows(table(store))
+        for some in _batches(store):
+            rows.writecolumns(some)
     for name in written[1:]:
         _write_parquet(store, name)
     return written

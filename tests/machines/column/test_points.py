@@ -89,7 +89,10 @@ def test_rows_are_those_of_the_lowering(seed: int) -> None:
             pairs.append((drawn_model(chance), drawn_core(chance)))
         except InputError:  # a cell that only runs in the other order
             continue
-    rows = write(words.asked([words.pair(*pair) for pair in pairs]))
+    models, cores = zip(*pairs, strict=True)
+    asked, numbers = words.pairs(words.of_models(models), words.of_cores(cores))
+    pairs = [pairs[first] for first in np.unique(numbers, return_index=True)[1]]
+    rows = write(asked)
     operations, needs, bodies, told = lowered(pairs)
     assert np.array_equal(rows.pairs[:, [0, 1, 3]], told)
     for (model, core), bound, refused in zip(pairs, rows.pairs[:, 2].tolist(), told[:, 2].tolist(), strict=True):
@@ -103,7 +106,7 @@ def test_pairs_that_are_refused_have_no_bodies() -> None:
     model = Model("m", (Layer(cell("lstm"), 40, 40),))
     cores = [ColumnCore(npe=64, ep=32, vp=2), ColumnCore(npe=64, ep=4, vp=16, block_order="column")]
     words = new_words()
-    rows = write(words.asked([words.pair(model, core) for core in cores]))
+    rows = write(words.pairs(words.of_models([model] * len(cores)), words.of_cores(cores))[0])
     assert rows.pairs[:, 1].tolist() == [0, 0]
     assert rows.pairs[:, 3].tolist() == [1, 1]
     assert all(core.refusal(model) for core in cores)

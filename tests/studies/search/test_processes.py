@@ -17,6 +17,7 @@ import pytest
 import lstmsim
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.search.run import search
+from lstmsim.studies.sweep.bulk import Parts
 from tests.studies.search.test_exhaustive import random_searched
 from tests.studies.sweep.workers import answered
 
@@ -46,14 +47,27 @@ def test_result_and_progress_are_equal_for_any_number_of_processes(
 
 
 @pytest.mark.parametrize("seed", range(200, 204))
-def test_random_searches_are_equal(seed: int) -> None:
+def test_random_searches_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = random_searched(Random(seed), 30)
     made = Scenario(searched.chip, searched.jobs)
     core = None if len(searched.cores) == len(searched.chip.cores) else searched.cores[0]
     one, two = (search(made, 30, exhaustive=True, any_ep=True, core=core, jobs=jobs) for jobs in (1, 2))
-    assert one == two
+    monkeypatch.setattr(Parts, "results", lambda *_: {})
+    alone = search(made, 30, exhaustive=True, any_ep=True, core=core, jobs=1)
+    assert repr(one) == repr(two) == repr(alone)
 
 
+@pytest.mark.needs_core
+def test_a_search_in_bulk_tells_what_a_search_pair_by_pair_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, computed = Parts.results, list[Any]()
+    monkeypatch.setattr(Parts, "results", lambda *given: computed.append(results(*given)) or computed[-1])
+    several = [shown(2, exhaustive=True, any_ep=any_ep) for any_ep in (False, True)]
+    assert sum(map(len, computed)) > 100
+    monkeypatch.setattr(Parts, "results", lambda *_: {})
+    assert several == [shown(1, exhaustive=True, any_ep=any_ep) for any_ep in (False, True)]
+
+
+@pytest.mark.usefixtures("one_by_one")
 def test_workers_simulate_most_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = answered(monkeypatch)
     result = lstmsim.search(MIX, 512, exhaustive=True, jobs=2)
@@ -63,6 +77,8 @@ def test_workers_simulate_most_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LONG = """
 import signal, lstmsim
+from lstmsim.studies.sweep.bulk import Parts
+Parts.results = lambda *_: {}  # pairs one by one
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background has them ignore it
 job = {"model": "lstm-512", "steps": 200, "count": 40, "frame_interval": 1}
 print("begins", flush=True)

@@ -36,8 +36,8 @@ def shown(scenario: Any = PLAIN, npe: int = NPE, **options: Any) -> str:
 
 
 @pytest.fixture
-def simulations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The chips that this process simulates in searches."""
+def simulations(monkeypatch: pytest.MonkeyPatch, one_by_one: None) -> list[Any]:
+    """The chips that this process simulates in searches, one by one."""
     made: list[Any] = []
     simulated = array.simulated
     monkeypatch.setattr(array, "simulated", lambda chip, jobs: made.append(chip) or simulated(chip, jobs))
@@ -145,6 +145,8 @@ def test_one_core_of_several_has_no_store(tmp_path: Path) -> None:
 #: A search that is killed in its fourth simulation.
 KILLED = """
 import os, signal, sys, lstmsim
+from lstmsim.studies.sweep.bulk import Parts
+Parts.results = lambda *_: {}  # pairs one by one
 from lstmsim.studies.search import array
 from lstmsim.studies.sweep import store
 store.COMMIT_SECONDS = 0

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from lstmsim.engines.fast import points as native
+from lstmsim.studies.sweep import bulk
 from lstmsim.studies.sweep.bulk import Bulk, Chunk
-from lstmsim.studies.sweep.evaluate import outcome_of
+from lstmsim.studies.sweep.evaluate import Rows, outcome_of, rows_of
 from lstmsim.studies.sweep.resolve import Resolver
 from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.run import sweep as run_sweep
@@ -54,13 +56,13 @@ def drawn_spec(chance: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
 def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
     setup, _ = prepare(drawn_spec(random.Random(seed)))
-    bulk, rest = Bulk(Resolver(setup)), list[int]()
-    outcomes = bulk.computed(range(len(setup.sweep)), rest)
-    assert len(outcomes) + len(rest) == len(setup.sweep)
+    rest: list[int] = []
+    rows = Bulk(Resolver(setup)).computed(range(len(setup.sweep)), rest)
+    assert len(rows.points) + len(rest) == len(setup.sweep)
     one = Resolver(setup)
-    for each in outcomes:
-        assert each._replace(seconds=0.0) == outcome_of(one, each.point)._replace(seconds=0.0)
-        assert list(map(type, each.numbers or ())) == list(map(type, outcome_of(one, each.point).numbers or ()))
+    alone = rows_of(outcome_of(one, point) for point, *_ in rows.points)
+    # as texts: numbers of other types are others
+    assert (repr(rows.results), repr(rows.points)) == (repr(alone.results), repr(alone.points))
     # only what cannot be simulated is left, as truth values in place of numbers
     assert {outcome_of(one, point).status for point in rest} == {"infeasible"}
     assert sum(setup.sweep.values(point)["threads"] is True for point in rest) == len(setup.sweep) // 3
@@ -71,6 +73,19 @@ def test_a_table_is_the_same_in_bulk_and_one_by_one(
 ) -> None:
     monkeypatch.setattr(Bulk, "possible", False)
     run_sweep(spec(), tmp_path, jobs=1)
+    assert table(tmp_path) == table(whole)
+
+
+def test_chunks_are_smaller_where_points_take_long(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "MOST_EVENTS", 2_000)
+    monkeypatch.setattr(bulk, "CHUNK", 32)
+    sizes = []
+    chunk = Bulk.chunk
+    monkeypatch.setattr(Bulk, "chunk", lambda self, *given: sizes.append(len(given[0])) or chunk(self, *given))
+    run_sweep(spec(), tmp_path, jobs=1)
+    assert sizes[0] == 32 > min(sizes)
     assert table(tmp_path) == table(whole)
 
 
@@ -88,5 +103,5 @@ def test_other_machines_and_jobs_over_several_cores_are_left_to_others() -> None
     for scenario in (row, split):
         setup, _ = prepare({"scenario": scenario, "axes": {"n": {"path": "jobs.0.count", "values": [2, 3]}}})
         rest: list[int] = []
-        assert Bulk(Resolver(setup)).computed([0, 1], rest) == []
+        assert Bulk(Resolver(setup)).computed([0, 1], rest) == Rows([], [], [])
         assert rest == [0, 1]

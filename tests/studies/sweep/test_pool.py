@@ -11,6 +11,7 @@ import pytest
 
 from lstmsim.base.errors import LstmsimError
 from lstmsim.studies.sweep import dispatch as pool
+from lstmsim.studies.sweep.evaluate import Rows
 from lstmsim.studies.sweep.processes import CannotStartError, WorkerEndedError
 from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.run import sweep as run_sweep
@@ -65,9 +66,11 @@ class Ends(Executor):
 def test_an_executor_that_takes_nothing_any_more_loses_no_point(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_MOST_POINTS", 3)
     setup, _ = prepare(spec())
-    found = [each for some in pool.on_executor(setup, range(60), lambda: Ends(calls), 1) for each in some]
-    assert sorted(each.point for each in found) == list(range(60))
-    assert {each.status for each in found} == {"done", "infeasible"}
+    found = Rows([], [], [])
+    for some in pool.on_executor(setup, range(60), lambda: Ends(calls), 1):
+        found.add(some)
+    assert sorted(point for point, *_ in found.points) == list(range(60))
+    assert {status for _, status, *_ in found.results} == {"done", "infeasible"}
 
 
 def test_executors_that_only_break_end_the_sweep() -> None:
@@ -103,8 +106,8 @@ class Fails(Ends):
 )
 def test_a_point_fails_only_after_a_second_attempt_of_its_own(errors: list[Exception], status: str) -> None:
     setup, _ = prepare(spec())
-    ((outcome,),) = pool.on_executor(setup, [5], lambda: Fails(errors), 1)
-    assert (outcome.point, outcome.status, errors) == (5, status, [])
+    (some,) = pool.on_executor(setup, [5], lambda: Fails(errors), 1)
+    assert ([row[0] for row in some.points], [row[1] for row in some.results], errors) == ([5], [status], [])
 
 
 def test_points_without_an_outcome_are_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
