@@ -390,7 +390,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
-    slow = slowest(scenario.jobs, requests, program, trace, figures[0].unit.name, words)
+    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,

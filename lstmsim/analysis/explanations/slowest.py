@@ -316,19 +316,23 @@ def tail_latency(latencies: Numbers) -> TailLatency:
 
 def slowest(
     jobs: Sequence[Job],
-    requests: Sequence[RequestCycles | None],
     program: Program,
     trace: Trace,
     unit: str = WORK,
     words: Mapping[str, Words] | None = None,
+    requests: Sequence[RequestCycles | None] | None = None,
 ) -> Slowest | None:
     """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served.
 
-    requests: what `cycles_by_request` gives for the jobs.
+    requests: what `cycles_by_request` gives for the jobs, if it is known.
     """
     way = arriving(jobs)
+    if way == "at once":
+        return None
+    if requests is None:
+        requests = cycles_by_request([job.name for job in jobs], program, trace, unit)
     served = [each for each in requests if each is not None]
-    if way == "at once" or len(served) < 2:
+    if len(served) < 2:
         return None
     latencies = np.array([each.latency_cycles for each in served], dtype=np.int64)
     last = slowest_of(latencies)

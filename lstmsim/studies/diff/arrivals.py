@@ -127,6 +127,9 @@ def _relaxation(servings: Sequence[Serving | str]) -> float | None:
 def _in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
     """Differences of the statistics of equal batches of the same requests; ms: of A and B, shape (requests, 2)."""
     more: Any = ms[:, 1] - ms[:, 0]
+    if not more.any():
+        # every request takes as long as before: there is nothing to estimate
+        return dict.fromkeys(("mean", *_PERCENTILES), Interval(0.0, 0.0))
     units = intervals.forgetting(intervals.spreads_of(more), float(np.var(more)), relaxation)
     number = intervals.batch_number(len(ms), units)
     size = len(ms) // number

@@ -48,8 +48,12 @@ def _described(scenario: Scenario) -> dict[str, Any]:
             # drawn numbers say less than what they were drawn from
             for entry, made in zip(entries, data["jobs"], strict=True):
                 made |= {key: plain(entry[key]) for key in ("arrival", "steps") if isinstance(entry.get(key), dict)}
+            for place, seed in scenario.seeds.items():
+                _, number, key = [*place.split("."), "", ""][:3]
+                if number.isdecimal() and isinstance(drawn := data["jobs"][int(number)].get(key), dict):
+                    drawn.setdefault("seed", seed)
         data |= {"arrivals": plain(asked["arrivals"])} if "arrivals" in asked else {}
-    return data | {"seeds": dict(scenario.seeds)}
+    return data
 
 
 def _unlike(a: Any, b: Any, key: str) -> Iterator[Changed]:
@@ -94,4 +98,6 @@ def _cells(key: str, rows: list[int], one: Any, other: Any) -> Iterator[Changed]
     if len(rows) == 1:
         yield Changed(f"{key}, row {rows[0]}", (plain(one[rows[0]]), plain(other[rows[0]])))
     elif rows:
-        yield Changed(f"{key}, {len(rows):,} rows", ([plain(one[at]) for at in rows], [plain(other[at]) for at in rows]))
+        yield Changed(
+            f"{key}, {len(rows):,} rows", ([plain(one[at]) for at in rows], [plain(other[at]) for at in rows])
+        )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lstmsim.program.accounts import issued_steps
 from lstmsim.program.program import Phase, Unit
-from lstmsim.studies.diff.sides import Side, numbered
+from lstmsim.studies.diff.sides import Pairing, Side, paired
 
 Numbers = NDArray[np.int64]
 
@@ -83,19 +83,24 @@ def _sorted(rows: Numbers) -> Numbers:
 
 def coded(a: Side, b: Side) -> tuple[Coded, Coded]:
     """Give both sides common numbers."""
-    keys = [numbered(each.tasks) for each in (a, b)]
-    task = {key: number for number, key in enumerate(sorted({*keys[0], *keys[1]}))}
-    names = {unit.name for side in (a, b) for core in side.program.cores for unit in core.units}
-    unit = {name: number for number, name in enumerate(sorted(names))}
-    places = [{key: place for place, key in enumerate(each)} for each in keys]
-    both = [(places[0][key], places[1][key]) for key in keys[0] if key in places[1]]
-    unlike = _unlike(a, b, both)
+    names = a.tasks, b.tasks
+
+    def order(pair: Pairing) -> tuple[list[str], int]:
+        called = [each[at] for each, at in zip(names, pair, strict=True) if at is not None]
+        return sorted(called), sum(at for at in pair if at is not None)
+
+    pairs = sorted(paired(*names), key=order)
+    units = {unit.name for side in (a, b) for core in side.program.cores for unit in core.units}
+    unit = {name: number for number, name in enumerate(sorted(units))}
+    unlike = _unlike(a, b, [(i, j) for i, j in pairs if i is not None and j is not None])
     made = []
     for number, side in enumerate((a, b)):
-        apart = np.zeros(len(keys[number]), dtype=bool)
+        task, apart = np.zeros(len(names[number]), dtype=np.int64), np.zeros(len(names[number]), dtype=bool)
+        for code, pair in enumerate(pairs):
+            if (own := pair[number]) is not None:
+                task[own] = code
         apart[[pair[number] for pair in unlike]] = True
-        own = np.array([task[key] for key in keys[number]], dtype=np.int64)
-        made.append(Coded(side, own, unit, _cores(side), apart))
+        made.append(Coded(side, task, unit, _cores(side), apart))
     return made[0], made[1]
 
 

@@ -47,10 +47,10 @@ def _task_parts(sides: tuple[Coded, Coded], has: int, event: list[int]) -> Parti
     tasks = np.flatnonzero(other.task == code)
     label = "AB"[1 - has]
     if not len(tasks):
-        state, why = f"has no job {name}", f"only {'AB'[has]} has {name}"
+        state, why = f"there is no job {name}", f"only {'AB'[has]} has {name}"
     else:
         state, why = _task_late(other.side, int(tasks[0]), kind, cycle)
-        why = f"in {label} {name} {why}"
+        state, why = f"{name} {state}", f"in {label} {name} {why}"
     texts = (did, state) if has == 0 else (state, did)
     return Parting(cycle, core if where >= 0 else None, *texts, why)
 
@@ -60,19 +60,19 @@ def _task_late(side: Side, task: int, kind: int, cycle: int) -> tuple[str, str]:
     core, admitted, finish, arrived = (int(side.trace.task(x)[task]) for x in ("core", "admitted", "finish", "arrived"))
     if core < 0:
         if kind == FINISH or admitted < cycle:
-            return "it was rejected", f"is rejected at cycle {admitted:,}"
-        return "it waits in the queue", f"waits in the queue, and is rejected at cycle {admitted:,}"
+            return "was rejected", f"is rejected at cycle {admitted:,}"
+        return "waits in the queue", f"waits in the queue, and is rejected at cycle {admitted:,}"
     if arrived > cycle:
-        return "it has not come", f"comes at cycle {arrived:,}"
+        return "has not come", f"comes at cycle {arrived:,}"
     if admitted > cycle:
-        return "it waits in the queue", f"is {SPENT['queue']}, until cycle {admitted:,}"
+        return "waits in the queue", f"is {SPENT['queue']}, until cycle {admitted:,}"
     if kind != FINISH:
-        begun = "it begins, too" if admitted == cycle else f"it began at cycle {admitted:,}"
+        begun = "begins, too" if admitted == cycle else f"began at cycle {admitted:,}"
         return f"{begun}, on core {core}", f"is placed on core {core}"
     left = side.trace.issue("start")[(side.trace.issue("task") == task)]
     if len(left) and int(left.max()) >= cycle:
-        return "it goes on", f"still issues, and finishes at cycle {finish:,}"
-    return "it goes on", f"is {SPENT['drain']}, until cycle {finish:,}"
+        return "goes on", f"still issues, and finishes at cycle {finish:,}"
+    return "goes on", f"is {SPENT['drain']}, until cycle {finish:,}"
 
 
 def _issue_parts(sides: tuple[Coded, Coded], has: int, event: list[int]) -> Parting:
@@ -110,7 +110,7 @@ def _row_text(side: Coded, row: int) -> str:
 
 def _issue_late(sides: tuple[Coded, Coded], lacks: int, event: list[int]) -> str:
     """Why a side did not issue what the other side issued."""
-    cycle, where, unit, code, phase, step, operation = event
+    cycle, where, _, code, phase, step, operation = event
     side, trace = sides[lacks], sides[lacks].side.trace
     name, tasks = _name_of(sides[1 - lacks], code), np.flatnonzero(sides[lacks].task == code)
     if not len(tasks):

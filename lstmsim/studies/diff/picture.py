@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lstmsim.analysis.explanations.text import held_by
 from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
 from lstmsim.base.files import whole_file
 from lstmsim.report.html.markup import Markup, element
 from lstmsim.report.pictures.figures import Picture, drawn, settings, short
 from lstmsim.report.renderings import html
-from lstmsim.studies.diff.report import FORMS, headline
+from lstmsim.studies.diff.report import FORMS, headline, piece
 from lstmsim.studies.diff.result import Diff
 from lstmsim.studies.diff.sides import paired
 from lstmsim.studies.shared.request import Path
@@ -104,18 +104,14 @@ def _draw(figure: Figure, diff: Diff) -> None:
         text = f"they part at cycle {cycle:,} "
         panels[0].set_title(text, loc="right", fontsize=8, color=_MARK)
     panels[1].set_xlabel("time (cycles)")
-    figure.suptitle(short(headline(diff), 150), fontsize=9, parse_math=False)
-    both = {name: np.concatenate([getattr(each, name) for each in views]) for name in ("job", "state")}
-    set_legend(figure, timelines[0], replace(views[0], **both))
+    figure.suptitle(textwrap.fill(short(headline(diff), 400), 120), fontsize=9, parse_math=False)
+    job, state = (np.concatenate([getattr(each, name) for each in views]) for name in ("job", "state"))
+    set_legend(figure, timelines[0], replace(views[0], job=job, state=state))
 
 
 def _waterfall(axes: Axes, diff: Diff) -> None:
     """Bars from A's makespan on: each begins where the one before ends."""
-    rows = [
-        (f"{row.what} before {held_by(row.why, diff.words)}", row.cycles[1] - row.cycles[0])
-        for row in diff.path
-        if row.cycles[0] != row.cycles[1]
-    ]
+    rows = [(piece(diff, row), row.cycles[1] - row.cycles[0]) for row in diff.path if row.cycles[0] != row.cycles[1]]
     if len(rows) > _BARS:
         rest = rows[_BARS - 1 :]
         rows = [*rows[: _BARS - 1], (f"{len(rest)} more rows", sum(change for _, change in rest))]
@@ -141,7 +137,8 @@ def _waterfall(axes: Axes, diff: Diff) -> None:
     axes.axvline(0, color="#333333", linewidth=0.6)
     axes.set_yticks(range(len(changes)), [*(short(name, 48) for name, _ in rows), "makespan"], fontsize=7)
     axes.set_ylim(len(changes) - 0.5, -0.5)
-    axes.margins(x=0.08)
+    axes.use_sticky_edges = False
+    axes.margins(x=0.06)
     axes.set_title("The critical path: B - A in cycles", loc="left", fontsize=8)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+,.0f}" if value else "0")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,6 @@ _MORE = "{}; --json FILE has them"
 
 def _data(diff: Diff) -> dict[str, Any]:
     """Give the diff as plain data of schema `lstmsim/diff/1`; each pair has the number of A, then of B."""
-    keys = {Interval: "value half_width batches"}
     return {
         "schema": "lstmsim/diff/1",
         **picked(diff, "names chips frequency_mhz makespan_cycles ms"),
@@ -29,7 +29,7 @@ def _data(diff: Diff) -> dict[str, Any]:
         **plain(picked(diff, "changed path cores")),
         "jobs": [picked(job, "job numbers latency_cycles cycles") for job in diff.jobs],
         **picked(diff, "parts_at apart lag"),
-        "arrivals": plain(diff.arrivals, keys),
+        "arrivals": plain(diff.arrivals, {Interval: "value half_width batches"}),
         "verdict": diff.verdict,
     }
 
@@ -54,10 +54,10 @@ def headline(diff: Diff) -> str:
     >>> from lstmsim.studies.diff.run import diff
     >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 5}]}
     >>> headline(diff(scenario, overrides=["chip.cores.0.latency.writeback=6"]))
-    'B is slower: 374 cycles, A 364 (2.7 % more); the critical path: tail pipeline before results (hazard) +8.'
+    'B is slower: 374 cycles, A 364 (2.7 % more); the critical path: tail pipeline, for results (hazard) +8.'
     """
     arrivals, (a, b) = diff.arrivals, diff.makespan_cycles
-    run = f"{b:,} cycles, A {a:,}{_by(b, a)}"
+    run = f"{b:,} cycles, A {a:,}{_by(b, a)}" if a != b else f"{b:,} cycles on both sides"
     if diff.frequency_mhz[0] != diff.frequency_mhz[1]:
         run += f"; {four_digits(diff.ms[1])} ms, A {four_digits(diff.ms[0])}{_by(diff.ms[1], diff.ms[0])}"
     if arrivals is not None:
@@ -77,23 +77,37 @@ def _by(b: float, a: float) -> str:
 
 
 def _because(arrivals: Arrivals) -> str:
-    if arrivals.only_a != arrivals.only_b:
-        return "the side with shorter latencies serves fewer requests"
-    return "the interval holds 0"
+    mean = arrivals.difference_ms.get("mean")
+    if mean is None or mean.holds(0.0):
+        return "no request was served on both sides" if mean is None else "the interval holds 0"
+    return "the side with shorter latencies serves fewer requests"
 
 
 def _most_of_it(diff: Diff) -> str:
-    """The row of the paths that changed most in the direction of the makespan."""
+    """The row of the paths that changed most in the direction of the makespan; at open arrivals, of all latencies."""
+    if diff.arrivals is not None:
+        return _most_of_latencies(diff)
     more = diff.makespan_cycles[1] - diff.makespan_cycles[0]
     rows = [row for row in diff.path if (row.cycles[1] - row.cycles[0]) * more > 0]
     if not rows:
         return ""
-    what, change = _piece(diff, rows[0]), rows[0].cycles[1] - rows[0].cycles[0]
+    what, change = piece(diff, rows[0]), rows[0].cycles[1] - rows[0].cycles[0]
     return f"; the critical path: {what} {change:+,}"
 
 
-def _piece(diff: Diff, row: PathRow) -> str:
-    return f"{row.what} before {held_by(row.why, diff.words)}"
+def _most_of_latencies(diff: Diff) -> str:
+    sums: Counter[str] = Counter()
+    for job in diff.jobs:
+        if job.more is not None:
+            sums.update({name: _more(pair) or 0 for name, pair in job.cycles.items()})
+    more = sum(sums.values()) if diff.verdict in ("faster", "slower") else 0
+    name = max(sums, key=lambda each: sums[each] * more, default="")
+    return f"; most of it: {name} {sums[name]:+,} cycles over all requests" if name and sums[name] * more > 0 else ""
+
+
+def piece(diff: Diff, row: PathRow) -> str:
+    """What a row of the path is, and what the path waited for."""
+    return f"{row.what}, for {held_by(row.why, diff.words)}"
 
 
 def _loser(diff: Diff) -> str:
@@ -101,7 +115,8 @@ def _loser(diff: Diff) -> str:
     lost = max(((job.more or 0, job.job) for job in diff.jobs), default=(0, ""), key=lambda each: each[0])
     fewer = [counted(sum(job.latency_cycles[at] is None for job in diff.jobs), "job") for at in (0, 1)]
     text = f"; B does not serve {fewer[1]}, A {fewer[0]}" if fewer[0] != fewer[1] else ""
-    if diff.makespan_cycles[1] >= diff.makespan_cycles[0] or lost[0] <= 0:
+    gains = diff.verdict == "faster" if diff.arrivals else diff.makespan_cycles[1] < diff.makespan_cycles[0]
+    if not gains or lost[0] <= 0:
         return text
     many = sum((job.more or 0) > 0 for job in diff.jobs)
     more = f", the most of {many:,} that lose" if many > 1 else ""
@@ -121,7 +136,9 @@ def _time(diff: Diff) -> list[Section]:
     if diff.frequency_mhz[0] == diff.frequency_mhz[1]:
         return []
     rows = [("clock", diff.clock_ms), ("cycles", diff.cycles_ms), ("sum", diff.ms[1] - diff.ms[0])]
-    said = "Clock is the price of a period at the cycles taken, not the effect of changing the clock: cycles may change "
+    said = (
+        "Clock is the price of a period at the cycles taken, not the effect of changing the clock: cycles may change "
+    )
     said += "with it, too, where a memory is given in GB/s or jobs come by the second. All below is in cycles."
     cells = [(name, f"{value:+.4g}") for name, value in rows]
     return [Section.of(grid(["<time", "B - A, ms"], cells), remark(said))]
@@ -167,7 +184,7 @@ def _path(diff: Diff) -> Section:
     rows = [(row.what, held_by(row.why, diff.words), *row.cycles, row.cycles[1] - row.cycles[0]) for row in diff.path]
     total = ("makespan", "", *diff.makespan_cycles, diff.makespan_cycles[1] - diff.makespan_cycles[0])
     title = "THE CRITICAL PATH: what the change bought (rows add up to the makespans)"
-    head: list[str | Column] = ["<what", "<before", "A", "B", _MORE_OF_B]
+    head: list[str | Column] = ["<what", "<waited for", "A", "B", _MORE_OF_B]
     said = "Of chains of equal length the path follows the same one on both sides (docs/traces.md, the critical path)."
     # with its last row, so that people see the sum
     return Section.of(_with_sum(head, rows, total, _PATH, "rows"), remark(said), title=title)
@@ -277,9 +294,10 @@ def _parting(diff: Diff) -> Section:
     behind = ""
     if lag is not None:
         verb = "loses" if lag.cycles > 0 else "gains"
-        then = f"{lag.behind:,} cycles behind A" if lag.behind >= 0 else f"{-lag.behind:,} cycles ahead of A"
+        then = f"{counted(abs(lag.behind), 'cycle')} {'behind' if lag.behind > 0 else 'ahead of'} A"
+        then = then if lag.behind else "level with A"
         behind = f"B {verb} most in {short_name(lag.job, _NAME)}, layer {lag.layer}, step {lag.step}: "
-        behind += f"{abs(lag.cycles):,} cycles; after it B is {then}."
+        behind += f"{counted(abs(lag.cycles), 'cycle')}; after it B is {then}."
     if at is None:
         where = [] if diff.apart else ["Both sides do the same in every cycle."]
         return Section.of(*where, said if diff.apart else "", behind, title="WHERE THEY PART")
@@ -289,4 +307,8 @@ def _parting(diff: Diff) -> Section:
     return Section.of(rows, said if diff.apart else "", behind, title=title)
 
 
-FORMS = Forms(_data, _document, lambda diff: _data(diff)["path"])
+def _records(diff: Diff) -> list[dict[str, Any]]:
+    return [{"what": row.what, "why": row.why, "a": row.cycles[0], "b": row.cycles[1]} for row in diff.path]
+
+
+FORMS = Forms(_data, _document, _records)

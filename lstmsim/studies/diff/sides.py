@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,9 +68,7 @@ class Side:
     @property
     def frequency_mhz(self) -> float:
         """The clock."""
-        return (
-            self.run.scenario.chip.frequency_mhz if isinstance(self.run, Run) else self.run.saved.names.frequency_mhz
-        )
+        return self.run.scenario.chip.frequency_mhz if isinstance(self.run, Run) else self.run.saved.names.frequency_mhz
 
     @cached_property
     def jobs(self) -> tuple[str, ...]:
@@ -162,6 +161,7 @@ def _side(source: Any, overrides: Sequence[str], engine: str) -> Side:
         made = source if isinstance(source, ProgramRun) else run_program(source, engine=engine)
         return Side(os.path.basename(made.saved.place), made)
     result = source if isinstance(source, Run) else run(source, engine=engine, overrides=overrides)
+    _ = result.report  # totals take less time before there is a trace
     name = os.path.basename(source) if isinstance(source, str | os.PathLike) else result.scenario.name
     return Side(name + changes, result)
 
@@ -172,19 +172,34 @@ Pairing = tuple[int | None, int | None]
 def paired(a: Sequence[str], b: Sequence[str]) -> list[Pairing]:
     """Pair names, equal ones in their order; first those of `a`, then those that only `b` has.
 
+    A number that jobs of one entry have (`speech #2`) is not looked at where only one side has the name with it.
+
     >>> paired(["x", "y", "x"], ["x", "z"])
     [(0, 0), (1, None), (2, None), (None, 1)]
+    >>> paired(["x"], ["x #1", "x #2"])
+    [(0, 0), (None, 1)]
     """
-    keys = [numbered(each) for each in (a, b)]
-    places = [{key: place for place, key in enumerate(each)} for each in keys]
-    return [(places[0].get(key), places[1].get(key)) for key in dict.fromkeys([*keys[0], *keys[1]])]
+    found: dict[int, int] = {}
+    for plain in (False, True):
+        rest = [place for place in range(len(a)) if place not in found]
+        taken = set(found.values())
+        others = [place for place in range(len(b)) if place not in taken]
+        places = _numbered([b[place] for place in others], plain)
+        for key, at in _numbered([a[place] for place in rest], plain).items():
+            if key in places:
+                found[rest[at]] = others[places[key]]
+    taken = set(found.values())
+    alone: list[Pairing] = [(None, place) for place in range(len(b)) if place not in taken]
+    return [*((place, found.get(place)) for place in range(len(a))), *alone]
 
 
-def numbered(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Names, each with how many equal ones stand before it."""
+def _numbered(names: Sequence[str], plain: bool) -> dict[tuple[str, int], int]:
+    """Places by names, each with how many equal ones stand before it; `plain`: without the numbers of an entry's
+    jobs."""
     seen: Counter[str] = Counter()
-    keys = []
-    for name in names:
-        keys.append((name, seen[name]))
+    keys = {}
+    for place, name in enumerate(names):
+        name = re.sub(r"( #\d+)+(?=/|$)", "", name) if plain else name
+        keys[name, seen[name]] = place
         seen[name] += 1
     return keys

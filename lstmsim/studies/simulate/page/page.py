@@ -423,7 +423,9 @@ def report_page(
         parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
     title = f"{scenario.name} on {report.chip}"
-    return whole_page(title, patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n")))
+    return whole_page(
+        title, patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))
+    )
 
 
 def whole_page(title: str, *body: Markup) -> str:
