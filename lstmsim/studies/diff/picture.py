@@ -77,14 +77,15 @@ def save_diff(diff: Diff, path: Path) -> None:
 
 def _draw(figure: Figure, diff: Diff) -> None:
     timelines = _aligned(diff)
-    views = [_view(each, diff) for each in timelines]
+    end = max(*diff.makespan_cycles, 1)
+    # both on one axis, also where names must fit
+    views = [replace(_view(each, diff), end_cycle=end) for each in timelines]
     heights = [[row_height(row.kind) for row in view.rows] for view in views]
-    bars = min(len(diff.path), _BARS) + 1
+    bars = min(sum(row.cycles[0] != row.cycles[1] for row in diff.path), _BARS) + 1
     inches = [0.24 * bars + 0.5, *(rows_inches(each) for each in heights)]
     figure.set_size_inches(12, sum(inches) + 1.8)
     waterfall, *panels = figure.subplots(3, 1, height_ratios=inches)
     _waterfall(waterfall, diff)
-    end = max(*diff.makespan_cycles, 1)
     for side, (axes, timeline, view, rows) in enumerate(zip(panels, timelines, views, heights, strict=True)):
         centres = set_rows(axes, view, rows)
         if len(view) > SPAN_LIMIT:

@@ -27,9 +27,9 @@ def diff(request: DiffRequest) -> Diff:
     >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 5}]}
     >>> found = diff(scenario, overrides=["chip.cores.0.latency.writeback=6"])
     >>> found.makespan_cycles, found.verdict, found.changed[0].values
-    ((413, 423), 'slower', (4, 6))
+    ((364, 374), 'slower', (4, 6))
     >>> [sum(row.cycles[side] for row in found.path) for side in (0, 1)]
-    [413, 423]
+    [364, 374]
     """
     a, b = sides_of(request)
     pairs = paired(a.jobs, b.jobs)
