@@ -20,6 +20,9 @@ from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
 from lstmsim.studies.compare.picture import plot_comparison as plot_comparison
 from lstmsim.studies.compare.run import compare as compare
+from lstmsim.studies.diff.picture import plot_diff as plot_diff
+from lstmsim.studies.diff.picture import save_diff as save_diff
+from lstmsim.studies.diff.run import diff as diff
 from lstmsim.studies.fit.fit import Fits as Fits
 from lstmsim.studies.fit.fit import fit_summary as fit_summary
 from lstmsim.studies.fit.request import energy as energy

@@ -19,6 +19,7 @@ from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, Lstmsim
 COMMANDS = {
     "simulate": ("simulate", "Simulate a scenario: how busy is the chip, and why not busier?"),
     "compare": ("compare", "Simulate the same jobs on several chips, side by side."),
+    "diff": ("diff", "Compare two runs: what changed, and where every cycle between them went."),
     "validate": ("known", "Rerun every published figure that a model claims to reproduce."),
     "accuracy": ("networks", "Compare fixed point with floating point: what do 8 bits cost?"),
     "serve": ("serving", "Serve millions of requests: rates, latencies, queues, in little memory."),

@@ -331,8 +331,9 @@ def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:
     """List the files that a command reads: its scenario's, those that its other values name, and lstmsim's."""
     from lstmsim.studies.shared.files_read import files_read_by, files_that_come_along
 
-    if "scenario" in given:
-        yield from files_read_by(given["scenario"], given["overrides"])
+    for name, changes in (("scenario", "overrides"), ("a", "overrides_a"), ("b", "overrides")):
+        if given.get(name) is not None:
+            yield from files_read_by(given[name], given[changes])
     yield from files_that_come_along()
     for value in given.values():
         for text in [value] if isinstance(value, str) else value if isinstance(value, tuple) else ():

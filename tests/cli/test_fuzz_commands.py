@@ -252,11 +252,12 @@ def _option(draw: random.Random, name: str) -> list[str]:
         "--out",
         "--outputs",
         "--program",
+        "--picture",
     ):
         return [name, _output(draw)]
     if name in ("--chip", "--base"):
         return [name, draw.choice(CHIPS)]
-    if name == "--set":
+    if name in ("--set", "--set-a"):
         place = draw.choice(["jobs.0", "chip.cores.0", "chip", "jobs.1", "precision", "jobs"])
         return [name, f"{place}.{draw.choice(KEYS)}={json.dumps(draw.choice(VALUES))}"]
     if name == "--device":
@@ -295,6 +296,13 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
     "compare": (
         lambda draw: ["s.json", "--chip", draw.choice(CHIPS)],
         ["--chip", "--base", "--each", "--published", "--set", "--json", "--csv", "--plot"],
+    ),
+    "diff": (
+        lambda draw: [
+            draw.choice(["s.json", "data/lowered.npz"]),
+            *draw.choice([[], ["s.json"], ["data/lowered.npz"]]),
+        ],
+        ["--set", "--set-a", "--engine", "--json", "--picture", "--report"],
     ),
     "accuracy": (lambda draw: ["s.json", "--random-weights", "1"], ["--set", "--steps", "--bits", "--json", "--plot"]),
     "serve": (

@@ -33,6 +33,7 @@ OUTPUTS = {
         "--program": ".npz",
     },
     "compare": {"--json": ".json", "--csv": ".csv", "--plot": ".svg"},
+    "diff": {"--json": ".json", "--picture": ".svg", "--report": ".html"},
     "validate": {"--json": ".json", "--markdown": ".md"},
     "accuracy": {"--json": ".json", "--plot": ".svg"},
     "serve": {"--json": ".json", "--csv": ".csv"},
@@ -57,6 +58,7 @@ FOLDERS = {("sweep", "--out"), ("search", "--out"), ("load-latency", "--out"), (
 OTHERS = {
     *(
         "--set",
+        "--set-a",
         "--chip",
         "--base",
         "--trace-window",
@@ -75,6 +77,7 @@ OTHERS = {
 #: What a command needs besides an output.
 ARGUMENTS = {
     "compare": ("s.json", "--chip", "data/chip.json"),
+    "diff": ("s.json", "--set", "jobs.0.steps=2"),
     "saturate": ("s.json", "--bound-ms", "1"),
     "fit": ("s.json", "--device", "data/device.json"),
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),

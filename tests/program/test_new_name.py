@@ -38,7 +38,7 @@ load_with(
 from lstmsim import engines
 from lstmsim.analysis.explanations.text import GLOSSARY
 from lstmsim.analysis.explanations.slowest import SHARES, SPENT, latency_shares
-from lstmsim.analysis.explanations.text import _held_by, _next_wait
+from lstmsim.analysis.explanations.text import held_by, _next_wait
 from lstmsim.analysis.files.perfetto import PALE, colour_of, state_word
 from lstmsim.analysis.files.perfetto import wait_names
 from lstmsim.studies.simulate.page.timeline import look_rules, patterns
@@ -64,7 +64,7 @@ assert latency_shares(program, trace)[0, list(SHARES).index("refresh")] == 12
 
 assert "refresh" not in ACCOUNTS and STATES[-1] == "refresh"
 assert (SHARES["refresh"], SPENT["refresh"]) == ("refresh share", "refresh spent")
-assert (GLOSSARY["refresh"], _held_by("refresh", {}), _next_wait("refresh", {})) == (
+assert (GLOSSARY["refresh"], held_by("refresh", {}), _next_wait("refresh", {})) == (
     "refresh glossary", "refresh held_by", "refresh next_wait"
 )
 assert "stall: refresh" in wait_names() and colour_of(state_word("refresh"))[1] >= PALE

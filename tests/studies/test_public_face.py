@@ -65,6 +65,11 @@ def compare() -> None:
     same(result.to_dict(), "compare", "scenario.yaml", "--chip", "column-npu-64k")
 
 
+def diff() -> None:
+    result = lstmsim.diff(file("scenario.yaml", PLAIN), overrides=["jobs.0.steps=4"])
+    same(result.to_dict(), "diff", "scenario.yaml", "--set", "jobs.0.steps=4")
+
+
 def validate() -> None:
     same(lstmsim.validate("brainwave-fitted").to_dict(), "validate", "brainwave-fitted")
 
@@ -186,7 +191,21 @@ def list_known() -> None:
 CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
-        *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
+        *(
+            simulate,
+            compare,
+            diff,
+            validate,
+            accuracy,
+            serve,
+            saturate,
+            load_latency,
+            fit,
+            search,
+            sweep,
+            merge,
+            timeline,
+        ),
         *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known),
     )
 }

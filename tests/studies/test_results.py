@@ -50,6 +50,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Explanation": (lambda: lstmsim.explain(lstmsim.run(PLAIN)), -1),
     "ProgramRun": (lambda: lstmsim.run_program(kept()), 2),
     "Comparison": (lambda: lstmsim.compare(PLAIN, ["column-npu-64k"]), 2),
+    "Diff": (lambda: lstmsim.diff(PLAIN, overrides=["jobs.0.steps=4"]), -1),
     "Fits": (lambda: lstmsim.fit(PLAIN, ["alveo-u250", "stratix-10-gx-2800"], with_energy=True), 6),
     "Fit": (lambda: lstmsim.fit(PLAIN, "alveo-u250")[0], 3),
     "Energy": (lambda: lstmsim.energy(PLAIN)[0], None),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
-from lstmsim.analysis.explanations.slowest import Slowest, slowest
+from lstmsim.analysis.explanations.slowest import RequestCycles, Slowest, cycles_by_request, slowest
 from lstmsim.analysis.explanations.what_if import WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import MainUnit, Words
@@ -114,6 +114,19 @@ class Step:
     held_by: str
 
 
+@dataclass(frozen=True)
+class PathPart:
+    """Cycles of the path of one name and one cause.
+
+    what: the name, of `Share.name`.
+    why: what the next operation on the path waited for, of `critical_path.HELD_BY`.
+    """
+
+    what: str
+    why: str
+    cycles: int
+
+
 class PathTable:
     """The path with a name (in the machine's words), a layer and a time step for every segment."""
 
@@ -161,6 +174,13 @@ class PathTable:
         cycles = _sums(self.path.held_by, self.path.cycles, len(HELD_BY))
         causes = sorted(zip(HELD_BY, cycles, strict=True), key=lambda pair: -pair[1])
         return {name: count for name, count in causes if count}
+
+    def parts(self) -> list[PathPart]:
+        """Cycles by name and cause together, most first. They add up to the makespan."""
+        cycles = _sums(self.name * len(HELD_BY) + self.path.held_by, self.path.cycles, len(self.names) * len(HELD_BY))
+        places = ((self.names[at // len(HELD_BY)].name, HELD_BY[at % len(HELD_BY)]) for at in range(len(cycles)))
+        parts = [PathPart(*place, count) for place, count in zip(places, cycles, strict=True) if count]
+        return sorted(parts, key=lambda part: (-part.cycles, part.what, part.why))
 
     def leg_bounds(self) -> tuple[Numbers, Numbers]:
         """The first segment of each way off the main unit, and the first segment after the way."""
@@ -297,6 +317,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     jobs: names of the jobs; `Step.task` is a place in them.
     shares: cycles of the path by name; they add up to the makespan.
     causes: cycles of the path by what its next operation waited for; they add up to the makespan.
+    parts: cycles of the path by both; they add up to the makespan.
     legs: the ways of the path off the main unit and back.
     heart: some steps of the path around the way off the main unit that costs most, or else in the middle.
     path: the first steps of the path, at most `MAX_STEPS`.
@@ -304,6 +325,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     handovers: how often the path goes from a job to the job that got its thread.
     what_if: what other machines would have made of the same jobs.
     slowest: what held the slowest requests up; None where all jobs come in one cycle.
+    requests: for each job its latency and the cycles of which it consists; None for one that was rejected.
     unit: what people call the main unit of a core, in traces too; a machine may call it otherwise than its Program.
     units: what people call all main units.
     instances: of how many equal units a core's main unit consists; `array_cycles` counts each.
@@ -322,6 +344,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     jobs: tuple[str, ...]
     shares: tuple[Share, ...]
     causes: dict[str, int]
+    parts: tuple[PathPart, ...]
     legs: tuple[Leg, ...]
     heart: tuple[Step, ...]
     path: tuple[Step, ...]
@@ -329,6 +352,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     handovers: int
     what_if: WhatIf
     slowest: Slowest | None = None
+    requests: tuple[RequestCycles | None, ...] = ()
     unit: str = MainUnit().name
     units: str = MainUnit().bound
     instances: int = 1
@@ -365,7 +389,8 @@ def explain(
     # a machine may have further tasks behind those of the jobs
     work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
-    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
+    requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
+    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -379,6 +404,7 @@ def explain(
         jobs=(*(job.name for job in scenario.jobs), *(each.name for each in program.tasks[len(scenario.jobs) :])),
         shares=tuple(table.shares()),
         causes=table.causes(),
+        parts=tuple(table.parts()),
         legs=tuple(table.legs()),
         heart=tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
         path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
@@ -386,6 +412,7 @@ def explain(
         handovers=path.handovers,
         what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
         slowest=slow,
+        requests=requests,
         unit=figures[0].unit.name,
         units=figures[0].unit.bound,
         instances=figures[0].instances,

@@ -92,7 +92,7 @@ def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: floa
 
 #: From this share of a makespan on, that passes before the last job comes, a ratio of makespans says too little
 #: (an assumption; the share is always shown).
-_LATE = 0.5
+LATE = 0.5
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -239,7 +239,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
         That is so where jobs come at times of their own, and the last one so late that on some machine at least half of
         the makespan is over by then: no chip could be twice as fast.
         """
-        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= _LATE
+        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= LATE
 
     @property
     def before_last_arrival(self) -> list[float]:

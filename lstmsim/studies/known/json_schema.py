@@ -17,6 +17,7 @@ from lstmsim.studies.shared.request import sentence_of
 REQUESTS: Mapping[str, str] = {
     "simulate": "simulate.request.SimulateRequest",
     "compare": "compare.request.CompareRequest",
+    "diff": "diff.request.DiffRequest",
     "validate": "validate.request.ValidateRequest",
     "accuracy": "accuracy.request.AccuracyRequest",
     "serve": "serve.request.ServeRequest",

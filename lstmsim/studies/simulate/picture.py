@@ -226,7 +226,7 @@ def _draw(figure: Figure, timeline: Timeline, view: View) -> None:
     busy = _draw_utilization(lower, timeline, view)
     set_time(upper, lower, view.start_cycle, view.end_cycle, timeline.frequency_mhz)
     _set_title(figure, timeline, view, busy)
-    _set_legend(figure, timeline, view)
+    set_legend(figure, timeline, view)
 
 
 def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
@@ -264,7 +264,8 @@ def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> N
     figure.suptitle("\n".join(lines), fontsize=10, parse_math=False)
 
 
-def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
+def set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
+    """Write what colours and hatches of a view stand for, right of the panels."""
     colours = view.colours()
     shown = colours if len(colours) <= _LEGEND_NAMES else colours[:8]
     counts = np.bincount(view.colour[np.unique(view.job[view.job >= 0])], minlength=len(view.names))

@@ -423,7 +423,13 @@ def report_page(
         parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
     title = f"{scenario.name} on {report.chip}"
-    body = [patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))]
+    return whole_page(
+        title, patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))
+    )
+
+
+def whole_page(title: str, *body: Markup) -> str:
+    """Make a complete HTML document in the style of all pages; it loads nothing from anywhere."""
     head = [
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
