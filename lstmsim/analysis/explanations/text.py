@@ -226,7 +226,9 @@ def _shares(explanation: Explanation) -> Section:
         for each in explanation.shares
     ]
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_held_by(name, words)} {percent(count, total)}" for name, count in explanation.causes.items())
+    causes = ", ".join(
+        f"{held_words(name, words)} {percent(count, total)}" for name, count in explanation.causes.items()
+    )
     columns: list[str | Column] = ["<name", "cycles", "share", Column("", left=True, bar=20), "<meaning"]
     note = Text(f"by what the path waited for: {causes}", hang=2)
     return Section.of(grid(columns, rows, headed=False), note, title=title)
@@ -244,7 +246,8 @@ _OTHERS = {
 }
 
 
-def _held_by(name: str, own: Mapping[str, Words]) -> str:
+def held_words(name: str, own: Mapping[str, Words]) -> str:
+    """Say what the next operation of the path waited for, one of `critical_path.HELD_BY`."""
     usual = _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
     return own.get(name, Words()).held_by or usual
 

@@ -15,7 +15,7 @@ from lstmsim.report.html.markup import Scale, round_ticks, steps
 from lstmsim.report.pictures.figures import grey
 from lstmsim.studies.simulate.page import timeline as looks
 from lstmsim.studies.simulate.page import timeline as section
-from lstmsim.studies.simulate.page.page import accounts_section, latency_section
+from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
 from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, style_text, timeline_sections
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
