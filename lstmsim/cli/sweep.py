@@ -14,7 +14,16 @@ import lstmsim
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.wording import counted
-from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status, terminal_line
+from lstmsim.cli.options import (
+    Outputs,
+    check_outputs,
+    check_suffix,
+    command,
+    remark,
+    report_output,
+    status,
+    terminal_line,
+)
 from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
@@ -49,7 +58,7 @@ class _Drawn:
     ] = ()
 
 
-@command("sweep", *(SweepRequest, _Drawn))
+@command("sweep", *(SweepRequest, _Drawn, report_output()))
 def sweep_command(
     files: Outputs,
     spec: str,
@@ -104,6 +113,8 @@ def sweep_command(
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
     _explain(result.path, spec, whole=asked["shard"] is None)
+    files.write(result)
+    files.name()
     _draw(result, pictures, plot_kind, plot_objectives)
 
 

@@ -12,8 +12,11 @@ const section = document.getElementById("rows");
 const count = rows.values[0].length;
 const every = Array.from({ length: count }, (_, at) => at);
 const column = (name) => rows.values[rows.columns.indexOf(name)];
-const numeric = rows.columns.filter((name) => column(name).some((each) => typeof each === "number") && column(name).every((each) => each === null || typeof each === "number"));
-const grouping = rows.columns.filter((name) => new Set(column(name)).size > 1 && new Set(column(name)).size <= GROUPS);
+const drawn = rows.axes.length > 0;
+/** The different values of a column, with or without that of empty cells. */
+const different = (name, empty = false) => new Set(column(name).filter((each) => empty || each !== null)).size;
+const numeric = rows.columns.filter((name) => different(name) > 1 && column(name).every((each) => each === null || typeof each === "number"));
+const grouping = rows.columns.filter((name) => different(name, true) > 1 && different(name, true) <= GROUPS);
 const written = (value) => (value === null ? "–" : typeof value === "number" ? number(value) : String(value));
 let brush = null, kept = every, pointed = -1, pressed = null;
 
@@ -57,7 +60,10 @@ const scales = () => ({
   y: scale(column(ySelect.value), HEIGHT - BOTTOM, TOP),
 });
 
-const groups = () => (bySelect.value ? [...new Set(column(bySelect.value))] : [null]);
+/** Whether a row has a point. */
+const isDrawn = (at) => column(xSelect.value)[at] !== null && column(ySelect.value)[at] !== null;
+/** The values that have a colour. */
+const groups = () => (bySelect.value ? [...new Set(every.filter(isDrawn).map((at) => column(bySelect.value)[at]))] : [null]);
 const colourOf = (at) => colour(["accent", "mark", "chart-2", "chart-3", "chart-4", "chart-5", "chart-6", "chart-7"][at]);
 
 function draw() {
@@ -71,7 +77,7 @@ function draw() {
   axes(pen, x, y, width);
   const xs = column(xSelect.value), ys = column(ySelect.value), inside = new Set(kept);
   groups().forEach((group, place) => {
-    const mine = every.filter((at) => xs[at] !== null && ys[at] !== null && (group === null && !bySelect.value || column(bySelect.value)[at] === group));
+    const mine = every.filter((at) => isDrawn(at) && (!bySelect.value || column(bySelect.value)[at] === group));
     pen.strokeStyle = pen.fillStyle = colourOf(place);
     if (rows.line) line(pen, mine.toSorted((a, b) => xs[a] - xs[b]).map((at) => [x.to(xs[at]), y.to(ys[at])]));
     for (const at of mine) {
@@ -114,6 +120,7 @@ function axes(pen, x, y, width) {
 
 /** Works out which rows are kept, and shows all. */
 function update() {
+  if (!drawn || numeric.length < 2) return list();
   const xs = column(xSelect.value), ys = column(ySelect.value);
   const within = (value, [low, high]) => value !== null && value >= low && value <= high;
   kept = brush ? every.filter((at) => within(xs[at], brush.x) && within(ys[at], brush.y)) : every;
@@ -121,12 +128,14 @@ function update() {
   clear.hidden = !brush;
   const what = `${ySelect.value} over ${xSelect.value}`;
   canvas.setAttribute("aria-label", `${what} of ${number(count)} rows; the table below has them`);
+  const unknown = every.filter((at) => !isDrawn(at)).length;
+  const none = unknown ? ` ${number(unknown)} rows have no point: a number is missing.` : "";
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
-  said.textContent = brush ? `${number(kept.length)} of ${number(count)} rows are within the box${more}.` : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.`;
+  said.textContent = brush ? `${number(kept.length)} of ${number(count)} rows are within the box${more}.` : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
   legend.replaceChildren(...(bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
     sample.style.background = colourOf(place);
-    return make("li", {}, sample, ` ${written(group)}`);
+    return make("li", {}, sample, ` ${bySelect.value}: ${written(group)}`);
   }) : []));
   list();
   draw();
@@ -156,11 +165,11 @@ canvas.addEventListener("pointermove", (event) => {
     return;
   }
   const xs = column(xSelect.value), ys = column(ySelect.value);
-  const far = (at) => (xs[at] === null || ys[at] === null ? Infinity : Math.hypot(x.to(xs[at]) - left, y.to(ys[at]) - top));
+  const far = (at) => (!isDrawn(at) ? Infinity : Math.hypot(x.to(xs[at]) - left, y.to(ys[at]) - top));
   const nearest = every.reduce((best, at) => (far(at) < (best < 0 ? REACH : far(best)) ? at : best), -1);
   if (nearest === pointed) return;
   pointed = nearest;
-  canvas.title = pointed < 0 ? "" : rows.columns.map((name) => `${name}: ${written(column(name)[pointed])}`).slice(0, 12).join("\n");
+  canvas.title = pointed < 0 ? "" : rows.columns.map((name) => `${name}: ${written(column(name)[pointed])}`).slice(0, 30).join("\n");
   draw();
 });
 canvas.addEventListener("pointerup", (event) => {
@@ -173,6 +182,6 @@ bind("Escape", "all rows again", () => clear.click());
 bind("/", "filter the rows", () => section.querySelector(".filter input")?.focus());
 addEventListener("resize", draw);
 onTheme(update);
-if (numeric.length) section.append(make("div", { class: "choices" }, xLabel, yLabel, byLabel, clear), canvas, legend);
+if (drawn && numeric.length > 1) section.append(make("div", { class: "choices" }, xLabel, yLabel, byLabel, clear), canvas, legend);
 section.append(said, listed);
 update();

@@ -22,10 +22,12 @@ export function data(name) {
   return element && JSON.parse(element.textContent);
 }
 
+const wholes = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+
 /** A whole number with commas; another one with up to four digits. */
 export function number(value) {
-  const whole = Number.isInteger(value) || Math.abs(value) >= 10000;
-  return value.toLocaleString("en-US", whole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 });
+  return (Number.isInteger(value) || Math.abs(value) >= 10000 ? wholes : digits).format(value);
 }
 
 /** A share of a whole in percent; a part that is there never reads as 0. */

@@ -157,10 +157,9 @@ def result_page(
 
 def _rows_note(records: Sequence[Mapping[str, Any]]) -> Markup:
     left = len(records) - MOST_ROWS
-    more = f" The page has the first {MOST_ROWS:,} of {len(records):,} rows." if left > 0 else ""
-    return element(
-        "p", f"{len(records):,} rows: a browser with scripts draws and lists them here.{more}", class_="note"
-    )
+    more = f"The page has the first {MOST_ROWS:,} of {len(records):,} rows." if left > 0 else ""
+    scripts = element("p", f"{len(records):,} rows: a browser with scripts lists them here.", class_="note paper")
+    return scripts + shown(more)
 
 
 def _rows(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[str, Any]:
@@ -170,7 +169,8 @@ def _rows(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[str
     return {
         "columns": names,
         "values": [[_plain(each.get(name)) for each in kept] for name in names],
-        "axes": [name if name in names else None for name in axes],
+        "axes": [name if name in names else None for name in axes[:3]],
+        "line": "line" in axes[3:],
     }
 
 

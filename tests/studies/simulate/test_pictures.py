@@ -11,12 +11,13 @@ import pytest
 
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import ROW_LIMIT, Row, spans_of, window
-from lstmsim.report.html.markup import Scale, round_ticks, steps
+from lstmsim.report.html.markup import Markup, Scale, round_ticks, steps
+from lstmsim.report.page.frame import page
 from lstmsim.report.pictures.figures import grey
-from lstmsim.studies.simulate.page import timeline as looks
+from lstmsim.studies.simulate.page import looks
 from lstmsim.studies.simulate.page import timeline as section
 from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
-from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, style_text, timeline_sections
+from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, timeline_sections
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
@@ -24,7 +25,7 @@ from tests.timelines import BUSY, busy_machine, timeline_from
 
 
 def test_every_class_of_a_look_has_a_rule_and_every_rule_its_hatch() -> None:
-    style, drawn = style_text(), looks.patterns()
+    style, drawn = looks.look_rules(), looks.patterns()
     for number in range(looks.LOOKS):
         assert f".{looks.job_class(number)}{{fill:" in style
     for name in NAMED:
@@ -46,7 +47,11 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
-    light, night = style_text().split("@media screen and (prefers-color-scheme:dark)")
+    style = page("t", Markup(""), [])
+    switched = re.findall(r"\[data-theme=dark\]\{(--[^}]*)\}", style)
+    preferred = re.findall(r"not\(\[data-theme=light\]\)\{(--[^}]*)\}", style)
+    assert switched == preferred
+    light, night = style.split("[data-theme=dark]")[0], preferred[0]
     colours = dict(re.findall(r"--([\w-]+):(#[0-9A-F]{6})", night if dark else light))
     for ink in ("ink", "muted", "accent", "mark"):
         for ground in ("page", "card"):

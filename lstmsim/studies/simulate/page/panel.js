@@ -62,7 +62,7 @@ async function explore(given) {
 
   /** A name in another table leads to its spans. */
   function lead(cell) {
-    const text = cell.dataset.reason ?? cell.textContent;
+    const text = (cell.dataset.reason ?? cell.textContent).replace(/…$/, "");
     const button = make("button", { class: "link", title: "Find in the timeline", click: () => { field.value = text; found = null; search(1); place.scrollIntoView({ block: "nearest" }); } }, ...cell.childNodes);
     cell.append(button);
   }
@@ -71,8 +71,10 @@ async function explore(given) {
   function asks(text) {
     const numbers = { layer: null, step: null };
     const rest = text.toLowerCase().replace(/\b(layer|step) (\d+)/g, (_, what, value) => { numbers[what] = Number(value); return ""; }).trim();
-    const fits = Array.from({ length: kinds.count }, (_, kind) => `${stateName(kind)}\n${kinds.job[kind] < 0 ? "" : jobName(kinds.job[kind])}`.toLowerCase().includes(rest));
-    const inRow = spans.rows.map(([name]) => name.toLowerCase().includes(rest));
+    // the name of a job means that job only, and not all whose names begin like it
+    const exact = spans.jobs.findIndex((name) => name.toLowerCase() === rest);
+    const fits = Array.from({ length: kinds.count }, (_, kind) => (exact >= 0 ? kinds.job[kind] === exact : `${stateName(kind)}\n${kinds.job[kind] < 0 ? "" : jobName(kinds.job[kind])}`.toLowerCase().includes(rest)));
+    const inRow = spans.rows.map(([name]) => exact < 0 && name.toLowerCase().includes(rest));
     return (kind, group, row, at) => (fits[kind] || inRow[row]) && (numbers.layer === null || kinds.layer[kind] === numbers.layer) && (numbers.step === null || level.step[at] === numbers.step);
   }
 
@@ -97,16 +99,17 @@ async function explore(given) {
     const heads = [`${spans.unit}s`, "share", "threads", "other units", "critical path"].filter((_, at) => present.includes([0, 0, 1, 2, 3][at]));
     const mains = spans.rows.filter(([, group]) => group === 0).length * (high - low);
     const behind = make("div", { id: "behind" });
-    const rows = (name, of, busyOnly) => {
+    const rows = (name, of) => {
       const sorted = new Map();
-      for (let kind = 0; kind < kinds.count; kind++) {
-        const key = of(kind);
-        if (key === null) continue;
-        const sum = sorted.get(key) ?? sorted.set(key, [0, 0, 0, 0]).get(key);
-        for (let group = 0; group < CLASSES; group++) sum[group] += whole[kind * CLASSES + group];
-      }
-      const kept = [...sorted].filter(([, sum]) => sum.some(Boolean)).sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
-      const link = (key, sum, group) => sum[group] ? make("button", { class: "link", title: "The spans behind this number", click: () => list(`${name(key)}: ${number(sum[group])} cycles`, (kind, each) => each === group && of(kind) === key) }, number(sum[group])) : "–";
+      for (let kind = 0; kind < kinds.count; kind++)
+        for (let group = 0; group < CLASSES; group++) {
+          const key = of(kind, group), cycles = whole[kind * CLASSES + group];
+          if (key === null || !cycles) continue;
+          if (!sorted.has(key)) sorted.set(key, [0, 0, 0, 0]);
+          sorted.get(key)[group] += cycles;
+        }
+      const kept = [...sorted].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
+      const link = (key, sum, group) => sum[group] ? make("button", { class: "link", title: "The spans behind this number", click: () => list(`${name(key)}: ${number(sum[group])} cycles`, (kind, each) => each === group && of(kind, each) === key) }, number(sum[group])) : "–";
       const lines = kept.slice(0, NAMED).map(([key, sum]) => [name(key), ...present.flatMap((group) => (group === 0 ? [link(key, sum, 0), percent(sum[0], mains)] : [link(key, sum, group)]))]);
       if (kept.length > NAMED) lines.push([`and ${number(kept.length - NAMED)} more`, ...heads.map(() => "")]);
       return lines;
@@ -121,16 +124,18 @@ async function explore(given) {
       enhance(table);
       behind.scrollIntoView({ block: "nearest" });
     }
+    // work by layer and job; of the path all
+    const counts = (kind, group) => group === 3 || stateName(kind) === "busy";
     const parts = [
-      ["By what they did or waited for", (kind) => stateName(kind), (kind) => kinds.state[kind]],
-      ["By layer", null, (kind) => (stateName(kind) === "busy" && kinds.layer[kind] >= 0 ? kinds.layer[kind] : null)],
-      ["By job", null, (kind) => (kinds.job[kind] >= 0 && stateName(kind) === "busy" ? kinds.job[kind] : null)],
+      ["By what they did or waited for", (kind) => kinds.state[kind]],
+      ["Work by layer", (kind, group) => (counts(kind, group) && kinds.layer[kind] >= 0 ? kinds.layer[kind] : null)],
+      ["Work by job", (kind, group) => (counts(kind, group) && kinds.job[kind] >= 0 ? kinds.job[kind] : null)],
     ];
     const names = [(state) => spans.states[state][0], (layer) => `layer ${layer}`, jobName];
-    const tables = parts.map(([title, , of], at) => tableOf(`${title}${at ? " (busy)" : ""}`, [["what", "layer", "job"][at], ...heads], rows(names[at], of)));
+    const tables = parts.map(([title, of], at) => tableOf(title, [["what", "layer", "job"][at], ...heads], rows(names[at], of)));
     const title = `Cycles ${number(low)} to ${number(high)}: ${number(high - low)} cycles, ${number((high - low) / spans.mhz)} µs`;
     const said = spans.bin > 1 ? ` The window ends where bins of ${number(spans.bin)} cycles do.` : "";
-    sums.replaceChildren(make("h3", {}, title), make("p", { class: "note" }, `Sums over rows, exact.${said} A number leads to its spans.`), make("div", { class: "trio" }, ...tables.map((each) => make("div", { class: "scroll" }, each))), behind);
+    sums.replaceChildren(make("h3", {}, title), make("p", { class: "note" }, `Sums over rows, exact.${said} A number leads to its spans.`), make("div", { class: "trio" }, ...tables.map((each) => make("div", {}, make("div", { class: "scroll" }, each)))), behind);
     tables.forEach(enhance);
   }
 
@@ -145,7 +150,7 @@ async function explore(given) {
     if (kinds.held[kind] >= 0) pairs.push(["next waited for", spans.held[kinds.held[kind]]]);
     if (group < 2 && name !== "busy") pairs.push(["until", at + 1 < level.offset[row + 1] && level.start[at + 1] === end ? `${stateName(level.kind[at + 1])} ${where(at + 1)}` : "its row has nothing next"]);
     if (group < 3) pairs.push(["meanwhile", meanwhile(row, group, core, kinds.job[kind], start, end)], ["critical path", onPath(group, core, kinds.job[kind], start, end)]);
-    words.replaceChildren(make("h3", {}, `${name}${meaning ? `: ${meaning}` : ""}`), make("dl", { class: "facts" }, ...pairs.filter(([, text]) => text).flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])));
+    words.replaceChildren(make("h3", {}, `${name}${meaning ? `: ${meaning}` : ""}`), make("dl", {}, ...pairs.filter(([, text]) => text).flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])));
   }
 
   /** What other rows of the core did in that time: those of the job, or of a main unit all. */

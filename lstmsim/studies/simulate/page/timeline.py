@@ -62,15 +62,14 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = draw.picture(_WIDTH, height + 34, label, *parts)
-    notes = [f"A window: {timeline.shown_text}."] if timeline.window else []
-    notes += [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
-    if alike:
-        notes.append(f"Work of all {len(names):,} jobs has one colour.")
-    if spans.left_out:
-        notes.append(f"Not shown: {spans.left_out}.")
+    notes = [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
+    notes += [f"Work of all {len(names):,} jobs has one colour."] if alike else []
+    notes += [f"Not shown: {spans.left_out}."] if spans.left_out else []
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
-    note = element("p", " ".join(notes), class_="note") if notes else Markup("")
-    return [Section("timeline", "Timeline", figure + note), _use_section(timeline)]
+    window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
+    # scripts draw single spans in place of the drawing
+    note = element("p", " ".join(notes), class_="note paper") if notes else Markup("")
+    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline)]
 
 
 def _height(row: Row) -> int:

@@ -56,7 +56,10 @@ export class View {
     this.image = new ImageData(wide, this.canvas.height - Math.round(AXIS * this.ratio) || 1);
     this.pixels = new Uint32Array(this.image.data.buffer);
     this.tiles = this.spans.looks.map((each) => each && this.tile(...each));
-    this.ground = pixel(colour("page"));
+    // colours once: each look into the style sheet costs more than a row
+    this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
+    this.ink = Object.fromEntries(["page", "ink", "muted", "line", "accent", "mark", "area"].map((name) => [name, colour(name)]));
+    this.ground = pixel(this.ink.page);
     this.use = this.busyShares();
     this.ask();
   }
@@ -93,14 +96,21 @@ export class View {
 
   /** Shows a window; what lies outside the run is cut off. */
   show(low, high) {
-    const { first, last, bin } = this.spans, whole = last - first;
-    const length = clamp(high - low, Math.min(whole, FEWEST * bin), whole);
+    const { first, last } = this.spans, length = this.within(high - low);
     this.low = clamp((low + high - length) / 2, first, last - length);
     this.high = this.low + length;
     this.ask();
   }
 
-  zoom(factor, at = (this.low + this.high) / 2) {
+  /** The nearest length that can be shown. */
+  within(length) {
+    const whole = this.spans.last - this.spans.first;
+    return clamp(length, Math.min(whole, FEWEST * this.spans.bin), whole);
+  }
+
+  /** Zooms about a cycle, which stays where it is. */
+  zoom(wanted, at = (this.low + this.high) / 2) {
+    const factor = this.within((this.high - this.low) * wanted) / (this.high - this.low);
     this.show(at - (at - this.low) * factor, at + (this.high - at) * factor);
   }
 
@@ -113,7 +123,7 @@ export class View {
     this.drawRows();
     const pen = this.canvas.getContext("2d");
     pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.fillStyle = colour("page");
+    pen.fillStyle = this.ink.page;
     pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
     pen.putImageData(this.image, this.canvas.width - this.image.width, this.canvas.height - this.image.height);
     pen.scale(this.ratio, this.ratio);
@@ -126,12 +136,13 @@ export class View {
     this.canvas.dataset.high = this.high;
   }
 
-  /** Fills the pixels of all rows in view: a column is a pixel, or a bin where spans were put into bins. */
+  /** Fills the pixels of all rows in view: a column is a pixel, a cycle or a bin. */
   drawRows() {
     const { pixels, image, low, high, spans, ratio } = this, wide = image.width;
     pixels.fill(this.ground);
-    const perPixel = (high - low) / wide, width = Math.max(perPixel, spans.bin > 1 ? spans.bin : 0);
-    const origin = spans.bin > perPixel && spans.bin > 1 ? spans.first + Math.floor((low - spans.first) / spans.bin) * spans.bin : low;
+    // a column is at least a cycle or a bin, so that spans end at their edges
+    const perPixel = (high - low) / wide, width = Math.max(perPixel, spans.bin), aligned = width === spans.bin;
+    const origin = aligned ? spans.first + Math.floor((low - spans.first) / width) * width : low;
     const level = levelFor(spans, perPixel), scrolled = this.box.scrollTop;
     const column = (each) => clamp(Math.round((origin + each * width - low) / perPixel), 0, wide);
     spans.rows.forEach(([, group], row) => {
@@ -152,11 +163,14 @@ export class View {
   }
 
   fill(from, to, top, bottom, { side, pixels: tile }) {
-    const { pixels, image } = this;
-    for (let y = top; y < bottom; y++) {
-      const line = y * image.width, pattern = (y % side) * side;
-      if (side === 1) pixels.fill(tile[0], line + from, line + to);
-      else for (let x = from; x < to; x++) pixels[line + x] = tile[pattern + (x % side)];
+    const { pixels, image: { width } } = this;
+    for (let y = top, line = top * width, pattern = (top % side) * side; y < bottom; y++, line += width) {
+      for (let x = line + from, end = line + to, at = from % side; x < end; x++) {
+        pixels[x] = tile[pattern + at];
+        if (++at === side) at = 0;
+      }
+      pattern += side;
+      if (pattern === tile.length) pattern = 0;
     }
   }
 
@@ -166,10 +180,10 @@ export class View {
     spans.rows.forEach(([name, group], row) => {
       const top = AXIS + this.tops[row] - this.box.scrollTop, middle = top + HEIGHTS[group] / 2 + 4;
       if (top > this.height || top + HEIGHTS[group] < AXIS) return;
-      pen.fillStyle = colour("muted");
+      pen.fillStyle = this.ink.muted;
       pen.textAlign = "right";
       pen.fillText(name, this.left - 6, middle, this.left - 8);
-      pen.fillStyle = colour("line");
+      pen.fillStyle = this.ink.line;
       pen.fillRect(this.left, top + HEIGHTS[group] + 1, this.width - this.left, 0.5);
       if (!roomy || group === 2 || spans.bin > 1) return;
       pen.textAlign = "center";
@@ -181,12 +195,12 @@ export class View {
   }
 
   label(pen, text, x, y, look) {
-    const [name] = this.spans.looks[look];
+    const [fill, ink] = this.labels[look];
     pen.lineWidth = 3;
     pen.lineJoin = "round";
-    pen.strokeStyle = colour(name);
+    pen.strokeStyle = fill;
     pen.strokeText(text, x, y);
-    pen.fillStyle = name.startsWith("w-") ? colour("ink") : colour(`${name}-ink`);
+    pen.fillStyle = ink;
     pen.fillText(text, x, y);
   }
 
@@ -195,7 +209,7 @@ export class View {
     if (this.window) {
       const from = Math.max(this.left, this.x(this.window[0])), to = Math.min(this.width, this.x(this.window[1]));
       pen.globalAlpha = 0.18;
-      pen.fillStyle = colour("accent");
+      pen.fillStyle = this.ink.accent;
       pen.fillRect(from, 0, Math.max(0, to - from), this.height);
       pen.globalAlpha = 1;
       for (const edge of this.window.map((each) => this.x(each))) if (edge >= this.left) pen.fillRect(edge - 0.75, 0, 1.5, this.height);
@@ -204,16 +218,16 @@ export class View {
     const [row, at] = this.span, level = this.spans.levels[0];
     const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
     if (to < this.left || from > this.width) return;
-    pen.strokeStyle = colour("mark");
+    pen.strokeStyle = this.ink.mark;
     pen.lineWidth = 2;
     pen.strokeRect(from - 1, AXIS + this.tops[row] - this.box.scrollTop - 1, Math.max(3, to - from + 2), HEIGHTS[this.spans.rows[row][1]] + 2);
   }
 
   drawAxis(pen) {
-    pen.fillStyle = colour("page");
+    pen.fillStyle = this.ink.page;
     pen.fillRect(0, 0, this.left, AXIS - 2);
     pen.fillRect(0, 0, this.width, AXIS - 4);
-    pen.fillStyle = colour("muted");
+    pen.fillStyle = this.ink.muted;
     const length = this.high - this.low, raw = length / Math.max(2, (this.width - this.left) / 100), power = 10 ** Math.floor(Math.log10(raw));
     const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw * 0.999));
     pen.textAlign = "center";
@@ -226,31 +240,31 @@ export class View {
     pen.fillText(`${number(Math.round(length))} cycles`, 2, 12, this.left - 4);
   }
 
-  /** Of each pixel of the strip the share in which main units work. */
+  /** The strip's picture: of each pixel the share in which main units work. */
   busyShares() {
-    const { spans } = this, wide = this.strip.width, width = (spans.last - spans.first) / wide;
+    const { spans } = this, { width: wide, height } = this.strip, width = (spans.last - spans.first) / wide;
     const use = new Float64Array(wide + 1), main = spans.rows.flatMap(([, group], row) => (group === 0 ? [row] : []));
     for (const row of main)
       walk(levelFor(spans, width), row, spans.first, spans.last, spans.first, width, (first, behind, used, shares) => {
         for (const look of used)
           if (spans.looks[look]?.[0].startsWith("j")) for (let at = first; at < behind; at++) use[at] += shares[look] / main.length;
       });
-    return use;
+    const canvas = make("canvas", { width: wide, height }), pen = canvas.getContext("2d");
+    pen.fillStyle = this.ink.area;
+    for (let x = 0; x < wide; x++) pen.fillRect(x, height - use[x] * height, 1, height);
+    return canvas;
   }
 
   drawStrip() {
     const pen = this.strip.getContext("2d"), { width, height } = this.strip;
     const at = (cycle) => ((cycle - this.spans.first) / (this.spans.last - this.spans.first)) * width;
-    pen.clearRect(0, 0, width, height);
-    pen.fillStyle = colour("area");
-    for (let x = 0; x < width; x++) pen.fillRect(x, height - this.use[x] * height, 1, height);
     const [from, to] = [at(this.low), at(this.high)];
-    pen.fillStyle = colour("page");
-    pen.globalAlpha = 0.65;
-    pen.fillRect(0, 0, from, height);
-    pen.fillRect(to, 0, width - to, height);
+    pen.clearRect(0, 0, width, height);
+    pen.globalAlpha = 0.35;
+    pen.drawImage(this.use, 0, 0);
     pen.globalAlpha = 1;
-    pen.strokeStyle = colour("accent");
+    if (to > from) pen.drawImage(this.use, from, 0, to - from, height, from, 0, to - from, height);
+    pen.strokeStyle = this.ink.accent;
     pen.lineWidth = 2 * this.ratio;
     pen.strokeRect(from, 1, Math.max(2, to - from), height - 2);
   }
