@@ -91,7 +91,7 @@ def sweep_command(
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
     with made_folder(folder):
-        outputs = pictures | _tables("--out", "--out", stem, f"{stem}.sqlite")
+        outputs = pictures | {"--report": files.paths.get("report")} | _tables("--out", "--out", stem, f"{stem}.sqlite")
         # a store is continued, not replaced
         kept = [path for what, path in outputs.items() if "store" in what and path and os.path.isfile(path)]
         check_outputs(outputs, inputs=files_of_sweep(spec, asked["overrides"]), kept=kept)

@@ -48,7 +48,7 @@ async function explore(given) {
     make("label", {}, "cycles ", from), make("label", {}, "to ", to),
     button("Sum the view", "Select what the picture shows", () => view.select(view.low, view.high)), field, hits);
   const hint = "Drag: select. Shift and drag, or a finger: move. Ctrl and wheel, or two fingers: zoom. Click: what a span is. Keys: ?";
-  place.append(make("p", { class: "note" }, hint), tools, view.element, words, sums);
+  place.append(make("p", { class: "note hint" }, hint), tools, view.element, words, sums);
   for (const row of document.querySelectorAll("#jobs tbody th, [data-reason]")) lead(row);
   bind("/", "search", () => field.focus());
   bind("n", "the next span found", () => search(1));

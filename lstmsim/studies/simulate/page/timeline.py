@@ -25,13 +25,9 @@ from lstmsim.analysis.timeline import (
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
-from lstmsim.program.unit_names import is_unit
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.studies.simulate.page.looks import LOOKS, job_class, job_ink, state_class
-
-#: Above this many spans the page shows fractions of time instead of single spans: each takes 100 bytes.
-SPAN_LIMIT = 3000
+from lstmsim.studies.simulate.page.looks import LOOKS, job_class, state_class
 
 #: Windows times rows of a picture of fractions; fewer rows get more windows.
 _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
@@ -39,16 +35,14 @@ _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
 _LEGEND_NAMES = 16
-_LETTER = 6.2
 _USE_WINDOWS = 240
 
 
 def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
     """Make the sections on the timeline and on the main units' use."""
     spans = spans_of(timeline)
-    single = len(spans) <= SPAN_LIMIT
     names = spans.colours()
-    alike = not single and len(names) > LOOKS
+    alike = len(names) > LOOKS
     if alike:
         # Columns of many hatches would tell nothing but that there are many.
         spans = replace(spans, job=np.full(len(spans), -1))
@@ -56,19 +50,18 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     scale = draw.Scale(first, max(first + 1, last), _LEFT, _RIGHT)
     tops = _tops(spans.rows)
     height = tops[-1] if tops else _TOP
-    parts = [_lanes(spans.rows, tops)]
-    parts.append(_single(timeline, spans, scale, tops) if single else _fractions(timeline, spans, scale, tops))
+    parts = [_lanes(spans.rows, tops), _fractions(timeline, spans, scale, tops)]
     ticks = draw.round_ticks(first, last, 8, whole=True)
     parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = draw.picture(_WIDTH, height + 34, label, *parts)
-    notes = [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
+    notes = [f"{len(spans):,} spans: each column shows fractions of its time."]
     notes += [f"Work of all {len(names):,} jobs has one colour."] if alike else []
     notes += [f"Not shown: {spans.left_out}."] if spans.left_out else []
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
     window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
     # scripts draw single spans in place of the drawing
-    note = element("p", " ".join(notes), class_="note paper") if notes else Markup("")
+    note = element("p", " ".join(notes), class_="note paper")
     return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline)]
 
 
@@ -107,30 +100,6 @@ def _name(timeline: Timeline, state: int, job: int) -> str:
     if STATES[state] != "busy":
         return STATES[state]
     return short(timeline.jobs[job]) if job >= 0 else "work"
-
-
-def _single(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
-    parts, labels = [], []
-    for row, state, job, indices in spans.kinds():
-        look, name, top, height = (
-            _look(spans, state, job),
-            _name(timeline, state, job),
-            tops[row],
-            _height(spans.rows[row]),
-        )
-        widest = (0.0, 0.0)
-        for start, end in zip(spans.start[indices].tolist(), spans.end[indices].tolist(), strict=True):
-            left, right = scale(start), scale(end)
-            title = f"{name}: {start:,} to {end:,} ({end - start:,} cycles)"
-            parts.append(draw.rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
-            widest = max(widest, (right - left, (left + right) / 2))
-        if job >= 0 and not is_unit(spans.rows[row].kind) and widest[0] > len(name) * _LETTER + 6:
-            labels.append(
-                draw.words(
-                    round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(spans.colour_of(job))} on", "middle"
-                )
-            )
-    return joined(parts + labels, "\n")
 
 
 def _fractions(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
@@ -173,14 +142,14 @@ def _top_axis(timeline: Timeline) -> Markup:
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
     colours, entries = spans.colours(), []
     shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
-    counts = np.bincount(spans.colour[np.unique(spans.job[spans.job >= 0])], minlength=len(spans.names))
+    counts = np.bincount(spans.colour[spans.jobs_shown], minlength=len(spans.names))
     for each in shown:
         requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
         entries.append(element("li", draw.swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
     if len(colours) > len(shown):
         what = "more" if timeline.groups else "more jobs"
         entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
-    present = set(np.unique(spans.state).tolist())
+    present = set(np.flatnonzero(np.bincount(spans.state)).tolist())
     if not colours and STATES.index("busy") in present:
         entries.append(element("li", draw.swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
