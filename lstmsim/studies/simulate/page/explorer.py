@@ -1,7 +1,7 @@
 """What the scripts of a run's page read: every span as compact columns, the critical path, changes that were tried.
 
 Spans of one row do not overlap, so a row is a list of gaps and lengths. Numbers are split into planes of bytes, which
-`zlib` makes very small, because the steps of a run are alike: a million spans take 12 kB. More spans than `MOST_SPANS`,
+`zlib` makes very small, because the steps of a run are alike: a million spans take 17 kB. More spans than `MOST_SPANS`,
 or spans that do not shrink, are put into bins of equal length: each bin holds the exact cycles of each kind, and only
 their order within the bin is lost.
 """
