@@ -438,7 +438,13 @@ class Spans:
 
     def colours(self) -> list[int]:
         """The places of those names whose work is shown."""
-        return [int(each) for each in np.unique(self.colour[self.job[self.job >= 0]])]
+        return [int(each) for each in np.unique(self.colour[self.jobs_shown])]
+
+    @property
+    def jobs_shown(self) -> NDArray[np.int64]:
+        """The jobs whose work is shown."""
+        # few values: to count them takes a tenth of the time of sorting or hashing
+        return np.flatnonzero(np.bincount(self.job + 1, minlength=1)[1:]).astype(np.int64)
 
     def colour_of(self, job: int) -> int:
         """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
@@ -462,7 +468,7 @@ class Spans:
 def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
     """The spans of a timeline to draw."""
     low, high = window or timeline.shown
-    shown, left_out = _shown_rows(timeline.rows, cores)
+    shown, left_out = shown_rows(timeline.rows, cores)
     place = np.full(len(timeline.rows) + 1, -1)
     place[shown] = np.arange(len(shown))
     row = place[timeline.row]
@@ -479,15 +485,15 @@ def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: S
     return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job, colour, names)
 
 
-def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
-    """Numbers of the rows to draw, and in words what is left out."""
+def shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None, most: int = ROW_LIMIT) -> tuple[list[int], str]:
+    """Give the numbers of the rows to draw, at most `most`, and in words what is left out."""
     wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
     left_out: dict[str, int] = {}
     units = sorted({row.kind for row in rows if is_unit(row.kind)})
     threads = sum(1 for number in wanted if rows[number].kind == "thread")
     others = sum(1 for number in wanted if rows[number].kind in units)
-    for kind in ("thread", *units) if len(wanted) - threads <= ROW_LIMIT < len(wanted) - others else (*units, "thread"):
-        if len(wanted) > ROW_LIMIT:
+    for kind in ("thread", *units) if len(wanted) - threads <= most < len(wanted) - others else (*units, "thread"):
+        if len(wanted) > most:
             fewer = [number for number in wanted if rows[number].kind != kind]
             if 0 < len(fewer) < len(wanted):
                 left_out[kind] = len(wanted) - len(fewer)
@@ -498,9 +504,9 @@ def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[lis
         threads = left_out.get("thread", 0)
         texts = [f"{threads} thread rows"] if threads else []
         texts.append(f"{sum(left_out[kind] for kind in kinds)} rows of {len(kinds)} other units")
-    if len(wanted) > ROW_LIMIT:
-        texts.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].label} rows")
-        wanted = wanted[:ROW_LIMIT]
+    if len(wanted) > most:
+        texts.append(f"{len(wanted) - most} more {rows[wanted[-1]].label} rows")
+        wanted = wanted[:most]
     return wanted, " and ".join(texts)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "compare",
     CompareRequest,
     options.json_output(),
+    options.report_output(),
     options.Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
     options.picture_output("plot", "Draw bars, with their numbers next to them as .csv", options.numbers_beside),
 )

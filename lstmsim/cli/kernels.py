@@ -11,7 +11,17 @@ import click
 
 import lstmsim
 from lstmsim.base.errors import Mistake, ReplayError, refuse
-from lstmsim.cli.options import Output, Outputs, command, json_output, picture_output, progress, status, trace_output
+from lstmsim.cli.options import (
+    Output,
+    Outputs,
+    command,
+    json_output,
+    picture_output,
+    progress,
+    report_output,
+    status,
+    trace_output,
+)
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.gemm.request import GemmRequest
 from lstmsim.studies.shared.request import listed_in
@@ -21,7 +31,7 @@ _OUTPUT = Output("output", "Write the result as .npy.", (".npy",))
 _TRACE = trace_output(
     "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd."
 )
-_JSON = json_output("everything")
+_FILES = _TRACE, json_output("everything"), report_output()
 
 
 def _result_to(report: Any) -> dict[str, Any]:
@@ -51,7 +61,7 @@ class _Sizes(click.Command):
 @command(
     "gemm",
     GemmRequest,
-    *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), _TRACE, _JSON),
+    *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), *_FILES),
     left_out=("m", "n", "k"),
     windowed=("trace",),
     more=[click.Argument(["sizes"], nargs=-1, metavar="[M N K]")],
@@ -97,7 +107,7 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
 @command(
     "sparse",
     SparseRequest,
-    *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
+    *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), *_FILES),
     windowed=("trace",),
 )
 def sparse_command(files: Outputs, **asked: Any) -> None:
@@ -122,7 +132,7 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
 @command(
     "fuse",
     FusionRequest,
-    *(picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
+    *(picture_output("timeline", "Draw the blocks of each core over time"), *_FILES),
     picture_output("picture", "Draw the graph with its groups"),
     Output("save", "Write the graph as a graph file: .yaml, .yml or .json.", (".yaml", ".yml", ".json")),
     windowed=("trace",),

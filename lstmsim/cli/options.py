@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, replace
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -195,6 +197,11 @@ def picture_output(name: str, help: str, beside: Callable[[str], Mapping[str, st
     return Output(name, f"{help}: .png, .svg or .pdf.", "lstmsim.report.pictures.figures", beside, "drawing")
 
 
+def report_output() -> Output:
+    """The page of a result: `--report`."""
+    return Output("report", "Write the result as a page to explore in a browser: .html.", (".html",))
+
+
 def trace_output(help: str) -> Output:
     """A file of what happened, with the view file that its format may have: `--trace`."""
     return Output("trace", help, "lstmsim.analysis.files", _view_beside)
@@ -246,11 +253,12 @@ class Outputs:
     def write(self, result: Any, writers: Writers | None = None) -> None:
         """Write the files that were asked for; what refuses a trace is known before the first.
 
-        result: gives the JSON (`to_dict`) and the trace (`timeline`).
+        result: gives the JSON (`to_dict`), the page (`to_page`) and the trace (`timeline`).
         writers: by name, what writes another file, or one of these in another way.
         """
         known: dict[str, Callable[[str], object]] = {
             "json": lambda path: write_json(path, result.to_dict()),
+            "report": lambda path: write_text(path, result.to_page(*_called())),
             "trace": lambda path: import_module("lstmsim.analysis.files").save_trace(self.cut(result.timeline), path),
             **(writers or {}),
         }
@@ -286,6 +294,12 @@ class Outputs:
         self.write(result, writers)
         self.show(text or result.to_text)
         self.name()
+
+
+def _called() -> tuple[str, str]:
+    """The command with what it was given, in short as a title, and whole."""
+    given = takewhile(lambda each: not each.startswith("-"), sys.argv[1:])
+    return " ".join(["lstmsim", *map(os.path.basename, given)]), shlex.join(["lstmsim", *sys.argv[1:]])
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:

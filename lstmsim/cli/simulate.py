@@ -156,8 +156,6 @@ class _Parts:
 
     def save_page(self, path: str, files: options.Outputs, device: str | None) -> None:
         """Write the page about the run."""
-        from lstmsim.analysis.explanations.text import document
-
         import_module(_SAVING).save_report(
             self.result,
             path,
@@ -165,7 +163,7 @@ class _Parts:
             command=shlex.join(["lstmsim", *sys.argv[1:]]),
             device=device,
             serving=self.served,
-            sections=[("Why not 100 %", document(self.reasons))] if self.reasons else [],
+            explanation=self.reasons,
             window=files.window,
         )
 

@@ -14,7 +14,16 @@ import lstmsim
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.wording import counted
-from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status, terminal_line
+from lstmsim.cli.options import (
+    Outputs,
+    check_outputs,
+    check_suffix,
+    command,
+    remark,
+    report_output,
+    status,
+    terminal_line,
+)
 from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
@@ -49,7 +58,7 @@ class _Drawn:
     ] = ()
 
 
-@command("sweep", *(SweepRequest, _Drawn))
+@command("sweep", *(SweepRequest, _Drawn, report_output()))
 def sweep_command(
     files: Outputs,
     spec: str,
@@ -82,7 +91,7 @@ def sweep_command(
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
     with made_folder(folder):
-        outputs = pictures | _tables("--out", "--out", stem, f"{stem}.sqlite")
+        outputs = pictures | {"--report": files.paths.get("report")} | _tables("--out", "--out", stem, f"{stem}.sqlite")
         # a store is continued, not replaced
         kept = [path for what, path in outputs.items() if "store" in what and path and os.path.isfile(path)]
         check_outputs(outputs, inputs=files_of_sweep(spec, asked["overrides"]), kept=kept)
@@ -104,6 +113,8 @@ def sweep_command(
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
     _explain(result.path, spec, whole=asked["shard"] is None)
+    files.write(result)
+    files.name()
     _draw(result, pictures, plot_kind, plot_objectives)
 
 

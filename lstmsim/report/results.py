@@ -6,7 +6,7 @@ module has the forms as `FORMS`. It is imported when a form is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from math import isfinite
@@ -37,12 +37,15 @@ class Forms:
     document: gives what people read; a text, where a class has no document yet.
     records: gives the rows of the result's table, each a mapping from column to value; None: the result is no table.
     html: gives an HTML fragment with everything escaped; None: that of the document.
+    axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
+        are joined; None: a page draws no chart.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
     document: Callable[[Any], Document | str]
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
+    axes: Callable[[Any], Sequence[str]] | None = None
 
 
 class Result:
@@ -82,6 +85,22 @@ class Result:
 
         shown = self._forms().document(self)
         return f"```\n{shown}\n```" if isinstance(shown, str) else markdown(shown)
+
+    def to_page(self, title: str = "", command: str = "") -> str:
+        """Give the result as one self-contained page to explore, a complete HTML document.
+
+        title: what was done.
+        command: how the page came about.
+        """
+        from lstmsim.report.document import Document
+        from lstmsim.report.page.frame import result_page
+
+        forms = self._forms()
+        shown = forms.document(self)
+        document = Document.of("", shown) if isinstance(shown, str) else shown
+        records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
+        axes = () if forms.axes is None or not records else forms.axes(self)
+        return result_page(document, title or type(self).__name__, command=command, records=records, axes=axes)
 
     def _repr_html_(self) -> str:
         """How a notebook shows the result."""

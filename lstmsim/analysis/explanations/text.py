@@ -226,7 +226,9 @@ def _shares(explanation: Explanation) -> Section:
         for each in explanation.shares
     ]
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{held_by(name, words)} {percent(count, total)}" for name, count in explanation.causes.items())
+    causes = ", ".join(
+        f"{held_words(name, words)} {percent(count, total)}" for name, count in explanation.causes.items()
+    )
     columns: list[str | Column] = ["<name", "cycles", "share", Column("", left=True, bar=20), "<meaning"]
     note = Text(f"by what the path waited for: {causes}", hang=2)
     return Section.of(grid(columns, rows, headed=False), note, title=title)
@@ -244,8 +246,8 @@ _OTHERS = {
 }
 
 
-def held_by(name: str, own: Mapping[str, Words]) -> str:
-    """What the path waited for, a name of `HELD_BY`, in a machine's words."""
+def held_words(name: str, own: Mapping[str, Words]) -> str:
+    """Say what the next operation of the path waited for, one of `critical_path.HELD_BY`."""
     usual = _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
     return own.get(name, Words()).held_by or usual
 
@@ -346,7 +348,6 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "slowest": None if explanation.slowest is None else _slowest_json(explanation.slowest, explanation.what_if),
         "shares": [{**picked(each, "name kind unit"), **shared(each.cycles)} for each in explanation.shares],
         "causes": {name: shared(count) for name, count in explanation.causes.items()},
-        **picked(explanation, "parts"),
         "legs": [
             {
                 "name": _called(each, words),
@@ -357,7 +358,6 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
             }
             for each in explanation.legs
         ],
-        **picked(explanation, "requests"),
         "handovers": explanation.handovers,
         "heart": [_step_json(explanation, each) for each in explanation.heart],
         "path_steps": explanation.path_steps,

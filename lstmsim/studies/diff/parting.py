@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.slowest import SPENT
-from lstmsim.analysis.explanations.text import held_by
+from lstmsim.analysis.explanations.text import held_words
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.studies.diff.events import ADMISSION, FINISH, Coded, coded, first_issue, first_unlike
 from lstmsim.studies.diff.result import Lag, Parting
@@ -138,7 +138,7 @@ def _held(side: Coded, row: int, cycle: int) -> str:
     for cause in CAUSES:
         until = int(trace.issue(f"{cause}_until")[row])
         if until > cycle:
-            return f"waits for {held_by(cause, side.side.words)} until cycle {until:,}"
+            return f"waits for {held_words(cause, side.side.words)} until cycle {until:,}"
     core, unit, task = (int(trace.issue(name)[row]) for name in ("core", "unit", "task"))
     own = side.side.program.cores[core].units[unit]
     begin, each = trace.switch("start"), trace.switch("cycles")

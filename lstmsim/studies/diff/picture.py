@@ -12,15 +12,13 @@ from matplotlib.figure import Figure
 
 from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
 from lstmsim.base.files import whole_file
-from lstmsim.report.html.markup import Markup, element
+from lstmsim.report.document import Document
+from lstmsim.report.page.frame import result_page
 from lstmsim.report.pictures.figures import Picture, drawn, settings, short
-from lstmsim.report.renderings import html
 from lstmsim.studies.diff.report import FORMS, headline, piece
 from lstmsim.studies.diff.result import Diff
 from lstmsim.studies.diff.sides import paired
 from lstmsim.studies.shared.request import Path
-from lstmsim.studies.simulate.page.page import whole_page
-from lstmsim.studies.simulate.page.timeline import patterns
 from lstmsim.studies.simulate.picture import (
     SPAN_LIMIT,
     View,
@@ -62,15 +60,10 @@ def save_diff(diff: Diff, path: Path) -> None:
     picture = plot_diff(diff)
     with settings():
         picture.savefig(content, format="svg", metadata={"Date": None})
-    text = content.getvalue().decode()
-    # what stands before the element belongs to files; a picture is light on dark pages, too
-    drawing = Markup(text[text.index("<svg") :])
-    figure = element("figure", drawing, style="--ink:#1B1F23;background:#FFFFFF", class_="wide")
     said = FORMS.document(diff)
-    shown = Markup(said if isinstance(said, str) else html(replace(said, headline="")))
+    document = Document.of(headline(diff), said) if isinstance(said, str) else said
     title = f"{diff.names[0]} and {diff.names[1]}"
-    header = element("header", element("h1", title), element("p", headline(diff), class_="answer"))
-    page = whole_page(title, patterns(), header, element("main", figure, shown))
+    page = result_page(document, title, picture=content.getvalue().decode())
     with whole_file(path) as file:
         file.write(page)
 

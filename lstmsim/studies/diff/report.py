@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lstmsim.analysis.explanations.text import held_by
+from lstmsim.analysis.explanations.text import held_words
 from lstmsim.base.wording import counted
 from lstmsim.report.document import Cell, Column, Document, Grid, Section, facts, grid, remark
 from lstmsim.report.figures_text import four_digits, percent, short_name, short_path, two_digits
@@ -107,7 +107,7 @@ def _most_of_latencies(diff: Diff) -> str:
 
 def piece(diff: Diff, row: PathRow) -> str:
     """What a row of the path is, and what the path waited for."""
-    return f"{row.what}, for {held_by(row.why, diff.words)}"
+    return f"{row.what}, for {held_words(row.why, diff.words)}"
 
 
 def _loser(diff: Diff) -> str:
@@ -181,7 +181,9 @@ def _rows(cycles: Mapping[str, Pair], last: str) -> list[tuple[Cell, ...]]:
 
 def _path(diff: Diff) -> Section:
     """The waterfall of the critical path."""
-    rows = [(row.what, held_by(row.why, diff.words), *row.cycles, row.cycles[1] - row.cycles[0]) for row in diff.path]
+    rows = [
+        (row.what, held_words(row.why, diff.words), *row.cycles, row.cycles[1] - row.cycles[0]) for row in diff.path
+    ]
     total = ("makespan", "", *diff.makespan_cycles, diff.makespan_cycles[1] - diff.makespan_cycles[0])
     title = "THE CRITICAL PATH: what the change bought (rows add up to the makespans)"
     head: list[str | Column] = ["<what", "<waited for", "A", "B", _MORE_OF_B]

@@ -17,6 +17,7 @@ from lstmsim.studies.simulate.request import Cores, End, Start, TimelineRequest
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
+    from lstmsim.analysis.explanations.explanation import Explanation
     from lstmsim.analysis.replay import Outputs
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.serve.result import Serving
@@ -64,6 +65,7 @@ def save_report(
     command: str | None = None,
     device: str | None = None,
     serving: Serving | Refused | None = None,
+    explanation: Explanation | None = None,
     sections: Sequence[tuple[str, str | Document]] = (),
     window: tuple[int, int | None] | None = None,
 ) -> None:
@@ -77,16 +79,22 @@ def save_report(
     command: how the page came about.
     device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
     serving: what serving came to, or why that cannot be said.
+    explanation: why the run took so long; the page then has the critical path, and a switch for each change.
     sections: further titles, each with a text or a document.
     window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
     """
     result = run_of(result, "save_report")
     import os
 
+    from lstmsim.analysis.explanations.explanation import Explanation
     from lstmsim.studies.serve.result import Serving
 
     if serving is not None:
         expect(serving, (Serving, Refused), "save_report", "as serving what lstmsim.serving(result) gives")
+    if explanation is not None:
+        expect(explanation, (Explanation,), "save_report", "as explanation what lstmsim.explain(result) gives")
+        if explanation.window is None and explanation.makespan_cycles != result.report.makespan_cycles:
+            refuse([Mistake("explanation", "is of another run: it has another makespan")])
     refuse([Mistake("trace_path", "the name is empty")] if trace_path is not None and not os.fspath(trace_path) else [])
 
     from lstmsim.base.files import whole_file
@@ -103,6 +111,7 @@ def save_report(
         trace_file=trace_file,
         fit=_fitting(result, device),
         serving=serving,
+        explanation=explanation,
         extra_sections=sections,
         command=command,
         window=window,

@@ -191,4 +191,14 @@ def _records(result: SweepResult | Merged) -> Iterator[dict[str, Any]]:
         yield from records(store)
 
 
-FORMS = Forms(_data, _document, _records)
+def _axes(result: SweepResult | Merged) -> list[str]:
+    """The first objective over the next one, or else over an axis, that has several values; and the front."""
+    with Store(result.path, create=False) as store:
+        up, *across = [each.column for each in judge(store).objectives]
+        across += [axis.name for axis in varied(store)]
+        rows = list(records(store))
+    several = (name for name in across if len({row[name] for row in rows} - {None}) > 1)
+    return [next(several, up), up, "pareto"]
+
+
+FORMS = Forms(_data, _document, _records, axes=_axes)

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import ROW_LIMIT, Row, spans_of, window
-from lstmsim.report.html.markup import Scale, round_ticks, steps
+from lstmsim.analysis.timeline import ROW_LIMIT, Row, Spans, spans_of, window
+from lstmsim.report.html.markup import Markup, Scale, round_ticks, steps
+from lstmsim.report.page.frame import page
 from lstmsim.report.pictures.figures import grey
-from lstmsim.studies.simulate.page import timeline as looks
+from lstmsim.studies.simulate.page import looks
 from lstmsim.studies.simulate.page import timeline as section
-from lstmsim.studies.simulate.page.page import accounts_section, latency_section
-from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, style_text, timeline_sections
+from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
+from lstmsim.studies.simulate.page.timeline import timeline_sections
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
@@ -24,7 +25,7 @@ from tests.timelines import BUSY, busy_machine, timeline_from
 
 
 def test_every_class_of_a_look_has_a_rule_and_every_rule_its_hatch() -> None:
-    style, drawn = style_text(), looks.patterns()
+    style, drawn = looks.look_rules(), looks.patterns()
     for number in range(looks.LOOKS):
         assert f".{looks.job_class(number)}{{fill:" in style
     for name in NAMED:
@@ -46,7 +47,11 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
-    light, night = style_text().split("@media screen and (prefers-color-scheme:dark)")
+    style = page("t", Markup(""), [])
+    switched = re.findall(r"\[data-theme=dark\]\{(--[^}]*)\}", style)
+    preferred = re.findall(r"not\(\[data-theme=light\]\)\{(--[^}]*)\}", style)
+    assert switched == preferred
+    light, night = style.split("[data-theme=dark]")[0], preferred[0]
     colours = dict(re.findall(r"--([\w-]+):(#[0-9A-F]{6})", night if dark else light))
     for ink in ("ink", "muted", "accent", "mark"):
         for ground in ("page", "card"):
@@ -54,20 +59,25 @@ def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
     assert (grey(colours["page"]) < 0.5) == dark
 
 
-def drawn_cycles(content: str, spans: int) -> float:
-    """Cycles that the rectangles of a timeline stand for, by their titles."""
-    numbers = re.findall(r"<title>[^<]*\(([\d,]+) cycles\)</title>", content)
-    assert len(numbers) == spans
-    return sum(int(each.replace(",", "")) for each in numbers)
+def shares_drawn(content: str, spans: Spans, cycles: int) -> None:
+    """Holds that the columns of each row have the area of its spans."""
+    outlines = re.findall(r'<path d="([^"]*)"[^>]*><title>([^<]*)</title>', content)
+    width = section._RIGHT - section._LEFT
+    for number, row in enumerate(spans.rows):
+        mine = spans.row == number
+        share = (spans.end - spans.start)[mine].sum() / cycles
+        drawn = sum(area(path) for path, title in outlines if title.startswith(f"{row.name},"))
+        # Heights are drawn in tenths of a unit: half a tenth at most is lost or gained.
+        assert drawn / (width * section._height(row)) == pytest.approx(share, abs=0.06 / section._height(row))
 
 
 @pytest.mark.parametrize("name", ["one job", "row", "many cores"])
-def test_spans_are_drawn_one_by_one_and_nothing_is_lost(name: str) -> None:
+def test_spans_are_fractions_of_time_that_add_up(name: str) -> None:
     timeline = run(name).timeline
     spans = spans_of(timeline)
-    assert len(spans) <= SPAN_LIMIT
     content = timeline_sections(timeline)[0].content
-    assert drawn_cycles(content, len(spans)) == (spans.end - spans.start).sum()
+    assert f"{len(spans):,} spans: each column shows fractions" in content
+    shares_drawn(content, spans, timeline.makespan_cycles)
     view = view_of(timeline, None, None, None)
     assert spans.rows == view.rows
     assert len(spans) == len(view)
@@ -86,9 +96,8 @@ def test_a_window_is_drawn_as_one_and_says_so() -> None:
     shown, use = (each.content for each in timeline_sections(part))
     assert f"A window: {said}." in shown
     assert f"rows over {said}" in shown
-    spans = spans_of(part)
-    assert drawn_cycles(shown, len(spans)) == (spans.end - spans.start).sum()
-    lefts = [float(each) for each in re.findall(r'<rect x="([\d.]+)"[^>]*class="[jw][\w-]*"', shown)]
+    shares_drawn(shown, spans_of(part), 50)
+    lefts = [float(each) for each in re.findall(r'd="M([\d.]+) ', shown)]
     assert min(lefts) == section._LEFT
     rows = [row.kind == "array" for row in part.rows]
     busy = np.array(rows)[part.row] & (part.state == BUSY)
@@ -104,21 +113,11 @@ def area(path: str) -> float:
     return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in boxes)
 
 
-def test_many_spans_are_fractions_of_time_that_add_up() -> None:
+def test_many_spans_take_no_more_room() -> None:
     timeline = busy_machine(cores=2, threads=2, spans=20_000)
-    spans = spans_of(timeline)
-    assert len(spans) > SPAN_LIMIT
     content = timeline_sections(timeline)[0].content
-    assert f"{len(spans):,} spans: each column shows fractions" in content
     assert len(content) < 350_000
-    outlines = re.findall(r'<path d="([^"]*)"[^>]*><title>([^<]*)</title>', content)
-    width = section._RIGHT - section._LEFT
-    for number, row in enumerate(spans.rows):
-        mine = spans.row == number
-        share = (spans.end - spans.start)[mine].sum() / timeline.makespan_cycles
-        drawn = sum(area(path) for path, title in outlines if title.startswith(f"{row.name},"))
-        # Heights are drawn in tenths of a unit: half a tenth at most is lost or gained.
-        assert drawn / (width * section._height(row)) == pytest.approx(share, abs=0.06 / section._height(row))
+    shares_drawn(content, spans_of(timeline), timeline.makespan_cycles)
 
 
 def test_work_of_very_many_jobs_has_one_look() -> None:
