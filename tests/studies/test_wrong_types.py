@@ -54,9 +54,9 @@ def fused() -> Any:
 #: Right values of arguments; by the function where they are not the same for all.
 RIGHT: dict[str, Callable[[], Any]] = {
     **{name: (lambda: PLAIN) for name in ("scenario", "source")},
-    **dict.fromkeys(("result", "timeline"), run),
+    **dict.fromkeys(("result", "timeline", "a", "b"), run),
     **{name: (lambda: None) for name in ("model", "module", "imported", "outputs", "report", "comparison", "curves")},
-    **{name: (lambda: None) for name in ("swept", "graph")},
+    **{name: (lambda: None) for name in ("swept", "graph", "diff")},
     "fits": lambda: lstmsim.fit(PLAIN, "ecp5-85"),
     "name": lambda: "lstm-256",
     "path": lambda: "t.json",

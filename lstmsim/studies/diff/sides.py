@@ -130,7 +130,7 @@ class Side:
 
 def sides_of(request: DiffRequest) -> tuple[Side, Side]:
     """Simulate both sides; `InputError` for sides that cannot be compared."""
-    kept = [_is_program(each) for each in (request.a, request.b) if each is not None]
+    kept = [_is_program(request.a), *([] if request.b is None else [_is_program(request.b)])]
     if len(set(kept)) > 1:
         names = _shown(request.a), _shown(request.b)
         text = "compares two scenarios, or two programs that were kept; keep the program of the scenario, too"

@@ -146,6 +146,17 @@ def test_rejected_jobs_have_no_latency() -> None:
     assert found.parts_at.b == "c is rejected"
 
 
+def test_path_and_jobs_are_those_that_simulate_explains() -> None:
+    runs = [lstmsim.run(TWO), lstmsim.run(TWO, overrides=["chip.cores.0.threads=1"])]
+    found = lstmsim.diff(*runs)
+    for side, each in enumerate(runs):
+        data = lstmsim.explain(each).to_dict()
+        parts = {(part["what"], part["why"]): part["cycles"] for part in data["parts"]}
+        assert {(row.what, row.why): row.cycles[side] for row in found.path if row.cycles[side]} == parts
+        cycles = [{name: pair[side] for name, pair in row.cycles.items() if pair[side]} for row in found.jobs]
+        assert cycles == [one["cycles"] for one in data["requests"]]
+
+
 def test_kept_programs(tmp_path: Path) -> None:
     runs = [lstmsim.run(ONE), lstmsim.run(ONE, overrides=["chip.cores.0.latency.writeback=6"])]
     names = [str(tmp_path / name) for name in ("a.npz", "b.npz")]
