@@ -65,6 +65,7 @@ FOLDERS = {("sweep", "--out"), ("search", "--out"), ("load-latency", "--out"), (
 OTHERS = {
     *(
         "--set",
+        "--set-a",
         "--chip",
         "--base",
         "--trace-window",
@@ -83,6 +84,7 @@ OTHERS = {
 #: What a command needs besides an output.
 ARGUMENTS = {
     "compare": ("s.json", "--chip", "data/chip.json"),
+    "diff": ("s.json", "--set", "jobs.0.steps=2"),
     "saturate": ("s.json", "--bound-ms", "1"),
     "fit": ("s.json", "--device", "data/device.json"),
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),

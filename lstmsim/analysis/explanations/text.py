@@ -348,6 +348,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "slowest": None if explanation.slowest is None else _slowest_json(explanation.slowest, explanation.what_if),
         "shares": [{**picked(each, "name kind unit"), **shared(each.cycles)} for each in explanation.shares],
         "causes": {name: shared(count) for name, count in explanation.causes.items()},
+        **picked(explanation, "parts"),
         "legs": [
             {
                 "name": _called(each, words),
@@ -358,6 +359,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
             }
             for each in explanation.legs
         ],
+        **picked(explanation, "requests"),
         "handovers": explanation.handovers,
         "heart": [_step_json(explanation, each) for each in explanation.heart],
         "path_steps": explanation.path_steps,

@@ -25,7 +25,7 @@ _HERE = Path(__file__).parent
 _SCRIPTS, CHART = ("frame.js", "tables.js"), _HERE / "chart.js"
 #: No network, no frames, no other script or style than those of these hashes.
 _POLICY = (
-    "default-src 'none'; img-src data:; style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
+    "default-src 'none'; {images}style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'"
 )
 _LIGHT = (
@@ -78,6 +78,7 @@ def page(
     style: str = "",
     scripts: Sequence[Path] = (),
     data: Mapping[str, Any] = MappingProxyType({}),
+    images: bool = False,
 ) -> str:
     """Make a page, a complete HTML document. Equal arguments give equal text.
 
@@ -87,10 +88,11 @@ def page(
     style: further rules.
     scripts: further files; they find what those of the frame export.
     data: plain data by name, for scripts.
+    images: whether the page has pictures in its text (`data:`); nothing else can load one.
     """
     style = themed(_LIGHT, _DARK) + style + _HERE.joinpath("page.css").read_text(encoding="utf-8")
     script = joined_scripts([*(_HERE / name for name in _SCRIPTS), *scripts])
-    policy = _POLICY.format(style=_hash(style), script=_hash(script))
+    policy = _POLICY.format(images="img-src data:; " * images, style=_hash(style), script=_hash(script))
     links = [element("a", each.title, href=f"#{each.name}") for each in sections if each.title]
     nav = element("nav", joined(links, " "), aria_label="Parts of this page") if links else ""
     head = [
@@ -155,7 +157,7 @@ def result_page(
     header = joined(
         [element("h1", title), *([element("p", document.headline, class_="answer")] * bool(document.headline))]
     )
-    return page(title, header, sections, scripts=[CHART] if records else [], data=data)
+    return page(title, header, sections, scripts=[CHART] if records else [], data=data, images=bool(picture))
 
 
 def _image(svg: str) -> Markup:

@@ -105,14 +105,13 @@ def save_report(
     said = [("Remarks", Document.of("", *result.report.remarks))] if result.report.remarks else []
     if isinstance(serving, Refused):
         said, serving = [*said, ("Serving", Document.of("", serving.to_text()))], None
-    sections = (*said, *sections)
     page = report_page(
         result,
         trace_file=trace_file,
         fit=_fitting(result, device),
         serving=serving,
         explanation=explanation,
-        extra_sections=sections,
+        extra_sections=(*said, *sections),
         command=command,
         window=window,
     )
