@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
 from lstmsim.analysis.explanations.slowest import Slowest, slowest
-from lstmsim.analysis.explanations.what_if import WhatIf, what_if
+from lstmsim.analysis.explanations.what_if import Prices, WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import MainUnit, Words
 from lstmsim.model.scenario import Scenario
@@ -337,7 +337,11 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
 
 
 def explain(
-    scenario: Scenario, program: Program, trace: Trace, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    progress: Callable[[int, int], None] | None = None,
+    prices: Prices | None = None,
 ) -> Explanation:
     """Explain why a run took as long as it did.
 
@@ -366,6 +370,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
+    tasks = None if slow is None else trace.tasks
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -384,7 +389,7 @@ def explain(
         path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
         path_steps=len(first),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
+        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, tasks, prices),
         slowest=slow,
         unit=figures[0].unit.name,
         units=figures[0].unit.bound,

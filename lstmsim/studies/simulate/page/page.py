@@ -116,14 +116,13 @@ def _losses(report: Report) -> Grid:
             count,
             percent(count, total),
             report_text.meaning(name, report),
-            report_text.remedy(name, report),
         )
         for name, count in losses.items()
         if count
     ]
     where = "all cores" if len(report.cores) > 1 else "the core"
     title = f"{part} of {where}: a multiplier in a cycle, useful or not"
-    return grid(["<name", part, "share", "<what it means", "<what would lessen it"], rows, title)
+    return grid(["<name", part, "share", "<what it means"], rows, title)
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
@@ -440,9 +439,10 @@ def report_page(
 def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
     links = [element("a", part.title, href=f"#{part.name}") for part in parts]
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
+    stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
     sentence = element("p", answer(report), class_="answer")
     nav = element("nav", joined(links, " "), aria_label="Parts of this page")
-    return element("header", element("h1", title), engine, sentence, _figures(report), nav)
+    return element("header", element("h1", title), engine, sentence, _figures(report), stamps, nav)
 
 
 def _figures(report: Report) -> Markup:
