@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -193,7 +194,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     layers: what each layer of each model took of the main units; empty where operations belong to no layer.
-    stamp: what the cycles are exact against, and which keys are assumptions; None: nobody asked.
+    stamping: gives the stamp, when it is first asked for; None: nobody asked.
     """
 
     chip: str
@@ -212,7 +213,12 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: bool = False
     kernels: tuple[str, ...] = ()
     layers: tuple[LayerReport, ...] = ()
-    stamp: Stamp | None = field(default=None, compare=False, repr=False)
+    stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def stamp(self) -> Stamp | None:
+        """What the cycles are exact against, and which keys are assumptions; None: nobody asked."""
+        return None if self.stamping is None else self.stamping()
 
     @property
     def accounts(self) -> tuple[str, ...]:

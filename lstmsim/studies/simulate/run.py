@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -97,7 +97,7 @@ class Run:
             measured,
             planned=target.planned(chip, jobs),
             kernels=target.kernels(chip, jobs),
-            stamp=stamp_of_scenario(self.scenario),
+            stamping=partial(stamp_of_scenario, self.scenario),
         )
 
     @cached_property
