@@ -63,5 +63,6 @@ def _some(keys: tuple[str, ...]) -> str:
         f"{part} ({parts[part]} keys)" if parts[part] > _MOST_OF_PART else each
         for each, part in ((each, each.partition(".")[0]) for each in short)
     )
-    more = len(named) - _MOST_KEYS
-    return ", ".join(list(named)[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
+    # what stands for many keys says most
+    shown, more = sorted(named, key=lambda each: not each.endswith(" keys)"))[:_MOST_KEYS], len(named) - _MOST_KEYS
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
