@@ -152,6 +152,7 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     lstmsim fuse attention.onnx --size steps=40 --json -
     """
     from lstmsim.report import renderings
+    from lstmsim.report.results import stamped
     from lstmsim.studies.fuse.asked import save_graph
     from lstmsim.studies.fuse.report import document
     from lstmsim.studies.fuse.result import simulated_row
@@ -170,7 +171,7 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
         "save": lambda path: save_graph(report.graph, path),
         "timeline": lambda path: lstmsim.plot_kernels(report, path),
     }
-    files.finish(report, writers, lambda: renderings.text(document(report, explain)))
+    files.finish(report, writers, lambda: renderings.text(stamped(document(report, explain), report)))
     if report.wrong:
         # all is written, for whoever looks for the reason; scripts see it by the exit code
         raise ReplayError("; ".join(report.wrong))

@@ -20,6 +20,8 @@ from lstmsim.base.records import record
 
 if TYPE_CHECKING:
     from lstmsim.report.document import Document
+    from lstmsim.report.stability import Stability
+    from lstmsim.report.stamp import Stamp
 
 #: How objects of a class become plain data: the names of `picked`, or a function that gives what stands for one.
 Keys = Mapping[type, str | Callable[[Any], Any]]
@@ -68,22 +70,45 @@ class Result:
         forms: Forms = import_module(cls.forms_module).FORMS
         return forms
 
+    @property
+    def stamp(self) -> Stamp | None:
+        """What its numbers are exact against, and which keys are assumptions; None: no chip was simulated."""
+        return None
+
+    @property
+    def stability(self) -> Stability | None:
+        """Which of its conclusions hold whatever its assumptions are; None: nobody asked."""
+        return None
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """The stamp of each chip that was simulated, the first one first."""
+        return () if self.stamp is None else (self.stamp,)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        return dict(self._forms().data(self))
+        stamps = [each.to_dict() for each in self.stamps]
+        several = {"stamps": stamps} if len(stamps) > 1 else {}
+        first = {"stamp": stamps[0]} if stamps else {}
+        holds = {} if self.stability is None else {"stability": plain(self.stability)}
+        return {**self._forms().data(self), **holds, **first, **several}
+
+    def _shown(self) -> Document | str:
+        shown = self._forms().document(self)
+        return shown if isinstance(shown, str) else stamped(shown, self)
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""
         from lstmsim.report.renderings import text
 
-        shown = self._forms().document(self)
+        shown = self._shown()
         return shown if isinstance(shown, str) else text(shown)
 
     def to_markdown(self) -> str:
         """Give the result as Markdown, without a final newline."""
         from lstmsim.report.renderings import markdown
 
-        shown = self._forms().document(self)
+        shown = self._shown()
         return f"```\n{shown}\n```" if isinstance(shown, str) else markdown(shown)
 
     def to_page(self, title: str = "", command: str = "") -> str:
@@ -107,7 +132,7 @@ class Result:
         forms = self._forms()
         if forms.html is not None:
             return forms.html(self)
-        shown = forms.document(self)
+        shown = self._shown()
         if isinstance(shown, str):
             from html import escape
 
@@ -115,6 +140,15 @@ class Result:
         from lstmsim.report.renderings import html
 
         return html(shown)
+
+
+def stamped(document: Document, result: Result) -> Document:
+    """Give a document of a result with what holds of its conclusions, and its stamps, at its end."""
+    from lstmsim.report.document import Document, Section, Text
+
+    stamps = Section.of(*(Text(each.text, hang=2) for each in result.stamps))
+    holds = None if result.stability is None else result.stability.section
+    return Document.of(document.headline, *document.sections, holds, stamps)
 
 
 class Table(Result):

@@ -74,6 +74,7 @@ OTHERS = {
         "--until-half-width",
         "--bound",
         "--policies",
+        "--stability",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--model", "--product", "--caches", "--packed", "--relief", "--cut", "--threads"),

@@ -22,7 +22,7 @@ def load_with(name, before, line):
 
 words = ", ".join(
     f'{key}="refresh {key}"'
-    for key in ("meaning", "remedy", "glossary", "legend", "held_by", "next_wait", "share", "spent")
+    for key in ("meaning", "glossary", "legend", "held_by", "next_wait", "share", "spent")
 )
 load_with(
     "lstmsim.program.stall_reasons",

@@ -161,7 +161,8 @@ def test_the_html_of_a_report_escapes_names() -> None:
 
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
-    assert result.to_dict() == report_json(result.report) | about(result.scenario)
+    stamp = {"stamp": result.report.stamp.to_dict()}
+    assert result.to_dict() == report_json(result.report) | stamp | about(result.scenario)
     assert result._repr_html_() == result.report._repr_html_()
 
 

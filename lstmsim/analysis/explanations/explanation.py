@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
 from lstmsim.analysis.explanations.slowest import RequestCycles, Slowest, cycles_by_request, slowest
-from lstmsim.analysis.explanations.what_if import WhatIf, what_if
+from lstmsim.analysis.explanations.what_if import Prices, WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import MainUnit, Words
 from lstmsim.model.scenario import Scenario
@@ -361,7 +361,11 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
 
 
 def explain(
-    scenario: Scenario, program: Program, trace: Trace, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    progress: Callable[[int, int], None] | None = None,
+    prices: Prices | None = None,
 ) -> Explanation:
     """Explain why a run took as long as it did.
 
@@ -391,6 +395,7 @@ def explain(
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)
+    tasks = None if slow is None else trace.tasks
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -410,7 +415,7 @@ def explain(
         path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
         path_steps=len(first),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
+        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, tasks, prices),
         slowest=slow,
         requests=requests,
         unit=figures[0].unit.name,

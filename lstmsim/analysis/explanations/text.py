@@ -127,7 +127,7 @@ def _window(explanation: Explanation, window: Window) -> str:
 
 def _what_if(tried: WhatIf, utilization: float, first: list[str]) -> Iterator[Section]:
     """What helps most, then tables of single changes and of pairs; nothing if nothing was tried."""
-    known = [each for each in tried.alternatives if each.cycles is not None]
+    known = [each for each in tried.by_worth if each.cycles is not None]
     parts: list[Part] = []
     if known:
         rows = [["as it is", "", tried.base_cycles, "", "", percent(utilization, 1)]]

@@ -5,7 +5,7 @@ The timing contract of the chip is docs/timing.md; `lstmsim.machines.column.pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,8 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
-from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
+from lstmsim.machines.column.subset import outside
+from lstmsim.machines.target import Evidence, Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import SPLITS, Job, claims_of
 from lstmsim.program.program import Buffer, Core, Program
@@ -183,6 +184,17 @@ class _ColumnTarget(Target):
             instances += [operations_per_step(model.layers, core, "rows", some) for some in over]
         one = max(operations_per_step(model.layers, core) for core in cores)
         return PerStep(max(one, *instances), one + sum(instances))
+
+    def evidence(
+        self, chip: ColumnNpu, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """Generated RTL, whatever the sizes and latencies, inside what can be written as Verilog."""
+        why = outside(chip, jobs)
+        if why:
+            return Evidence(inside=f"outside generated RTL: {why[0]}")
+        what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
+        room = ", memories of at most 2^24 words" if bits else ""
+        return Evidence(what, f"what docs/rtl.md, section 3, says can be built{room}")
 
     def structural_model(self) -> StructuralModel:
         from lstmsim.machines.column.replay.walk import replay

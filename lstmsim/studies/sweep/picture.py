@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
-from lstmsim.studies.sweep.report import best_of, set_to
+from lstmsim.studies.sweep.best import best_of, set_to
 from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, described, drawn_pair, worth
 from lstmsim.studies.sweep.spec import Axis as Varied

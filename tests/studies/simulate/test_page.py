@@ -17,7 +17,6 @@ import pytest
 import lstmsim
 import lstmsim as api
 from lstmsim.analysis.report import LOSSES
-from lstmsim.analysis.report_text import remedy
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import STATES
 from lstmsim.base.errors import InputError
@@ -147,7 +146,7 @@ def test_the_answer_names_the_loss_and_no_remedy_that_nobody_simulated(name: str
     report = run(name).report
     assert max(list(report.losses)[1:], key=lambda loss: report.losses[loss]) == "hazard"
     assert answer(report).endswith("threads wait for their own results.")
-    assert remedy("hazard", report) not in answer(report)
+    assert "would" not in answer(report)
     assert answer(report).startswith(f"Utilization {100 * report.utilization:.1f} %. Not 100 %")
 
 

@@ -218,8 +218,9 @@ def _timeline(
 
 def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
+    stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
     sentence = element("p", answer(report), class_="answer")
-    return joined([element("h1", title), engine, sentence, _figures(report)])
+    return joined([element("h1", title), engine, sentence, _figures(report), stamps])
 
 
 def _figures(report: Report) -> Markup:

@@ -88,14 +88,13 @@ def _losses(report: Report) -> Grid:
             count,
             percent(count, total),
             report_text.meaning(name, report),
-            report_text.remedy(name, report),
         )
         for name, count in losses.items()
         if count
     ]
     where = "all cores" if len(report.cores) > 1 else "the core"
     title = f"{part} of {where}: a multiplier in a cycle, useful or not"
-    return grid(["<name", part, "share", "<what it means", "<what would lessen it"], rows, title)
+    return grid(["<name", part, "share", "<what it means"], rows, title)
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
