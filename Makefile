@@ -32,13 +32,12 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 	@echo 'Look at out/demo/timeline.png, and open out/demo/trace.json in the Perfetto viewer.'
 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile them.
-	@$(BIN)/python -m compileall -q lstmsim tests tools experiments
-	@# Types are checked beside the tests. Tests of a file stay together as far as possible: they share what they have
-	@# simulated. To let assertions show their values takes each worker eight seconds: what fails is run again for that.
-	$(BIN)/mypy & types=$$!; \
+	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile the code.
+	@# Types are checked beside everything else. Tests of a file stay together as far as possible: they share what they
+	@# have simulated. To let assertions show their values takes each worker eight seconds: what fails is run again.
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && \
+	$(BIN)/python -m compileall -q lstmsim tests tools experiments || { wait $$types; exit 1; }; \
 	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain || \
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; wait $$types; exit 1; }; \
 	wait $$types
