@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,12 +128,12 @@ def loads(chip: ColumnNpu, cores: Sequence[Cores], counts: Sequence[int], jobs: 
         return None
     rooms = [np.asarray(core.weight_kib) * 8192 // core.weight_bits for core in cores]
     entry_of = [number for number, count in enumerate(counts) for _ in range(count)]
-    least_bits = np.minimum.reduce([np.asarray(core.weight_bits) for core in cores])
+    least_bits = reduce(np.minimum, [np.asarray(core.weight_bits) for core in cores])
     streamed: Column = np.asarray(0)
     once: dict[Model, Column] = {}
     for job in jobs:
         weights = job.model.macs_per_step
-        room = np.maximum.reduce([rooms[entry_of[each]] for each in job.allowed(len(entry_of))])
+        room = reduce(np.maximum, [rooms[entry_of[each]] for each in job.allowed(len(entry_of))])
         over = np.maximum(weights - room, 0)
         if not job.split and not job.may_leave:
             streamed = streamed + job.steps * over
@@ -246,7 +246,7 @@ def _body(
             if other.output is not None:
                 seen = np.maximum(seen, at + way + other.output)
     # of the row blocks of all steps, each waits for the bank of an earlier one
-    blocks, bank = sum(stage.blocks for stage in body), np.minimum.reduce([stage.bank for stage in body])
+    blocks, bank = sum(stage.blocks for stage in body), reduce(np.minimum, [stage.bank for stage in body])
     last = np.maximum(last, first + (steps * blocks - 1) // core.accumulator_banks * bank)
     for way, stage in zip(ways, body, strict=True):
         for until, step, rest in stage.loops:

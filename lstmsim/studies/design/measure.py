@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.judge import Judge, energy_of
 from lstmsim.studies.design.request import OBJECTIVES
-from lstmsim.studies.design.space import Space, rule_of
+from lstmsim.studies.design.space import Space, rule_of, too_many
 from lstmsim.studies.design.walk import Simulated
 from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome
@@ -51,7 +49,7 @@ class Measure:
         self.asked: set[int] = set()
         if store is not None:
             for point, status, *numbers, reason in store.rows(["point", "status", *NUMBERS, "reason"]):
-                self.known[point] = self._known(point, status, tuple(numbers), reason)
+                self.known[point] = self._known(status, tuple(numbers), reason)
 
     def with_judge(self, judge: Judge) -> Measure:
         """The same measure with another judge; what is simulated is shared."""
@@ -97,23 +95,13 @@ class Measure:
         return [self._simulated(each) for each in points]
 
     def _of(self, each: Outcome) -> Known:
-        return self._known(each.point, each.status, each.numbers, each.reason)
+        return self._known(each.status, each.numbers, each.reason)
 
-    def _known(self, point: int, status: str, numbers: tuple[Any, ...] | None, reason: str | None) -> Known:
+    def _known(self, status: str, numbers: tuple[Any, ...] | None, reason: str | None) -> Known:
         if status == "done":
             return numbers, "", False
-        failed = status == "failed" or self._runs(point)
+        failed = status == "failed" or too_many(str(reason))
         return None, f"cannot be simulated: {rule_of(str(reason))}" if failed else rule_of(str(reason)), failed
-
-    def _runs(self, point: int) -> bool:
-        """Whether a chip takes all jobs, so that nothing but the size of the simulation can be at fault."""
-        try:
-            scenario = self.scenario(point)
-            for job in dict.fromkeys(replace(each, name="", arrival=0, after=None) for each in scenario.jobs):
-                target_of(scenario.chip.kind).check(scenario.chip, job)
-        except InputError:
-            return False
-        return True
 
     def _simulated(self, point: int) -> Simulated:
         numbers, reason, failed = self.known[point]

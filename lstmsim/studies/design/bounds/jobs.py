@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class _Bounding:
         broken = self.machine.broken(self.cores, self.box.counts)
         for job in {(job.model, job.allowed(count)): job for job in jobs if not job.settled(count).split}.values():
             able = self.able[job.model]
-            none = ~np.logical_or.reduce([able[each] for each in self._entries(job.allowed(count))])
+            none = ~reduce(np.logical_or, [able[each] for each in self._entries(job.allowed(count))])
             name = f"no core can run model {job.model.name}"
             broken[name] = broken.get(name, False) | none
         kinds = self._kinds(jobs, count)
@@ -83,7 +84,7 @@ class _Bounding:
         if kinds:
             alone = [self._best(kind, "alone") for kind in kinds]
             ends = [max(kind.releases) + cycles for kind, cycles in zip(kinds, alone, strict=True)]
-            makespan["recurrence"] = np.maximum.reduce(ends)
+            makespan["recurrence"] = reduce(np.maximum, ends)
             self._shared(kinds, makespan)
         load = self.machine.loads(self.box.scenario.chip, self.cores, self.box.counts, jobs)
         if load is not None:
@@ -135,7 +136,7 @@ class _Bounding:
             self._spread(among, held, contexts, 0, "contexts", makespan)
             for unit in units:
                 work = [self._best(kind, "work", unit) for kind in among]
-                after = np.minimum.reduce([self._best(kind, "work", unit, 1) for kind in among])
+                after = reduce(np.minimum, [self._best(kind, "work", unit, 1) for kind in among])
                 self._spread(among, work, np.asarray(len(set(cores))), after - 1, f"{unit} work", makespan)
 
     def _spread(
@@ -162,7 +163,7 @@ class _Bounding:
 def percentile_of(latencies: Sequence[tuple[int, Column]], percent: int, leave: bool) -> Column:
     """The least a percentile of latencies can be, in cycles: of the least of each job, or of any, if some may leave."""
     if leave:
-        return np.minimum.reduce([cycles for _, cycles in latencies])
+        return reduce(np.minimum, [cycles for _, cycles in latencies])
     counts = np.array([number for number, _ in latencies])
     table = np.stack(np.broadcast_arrays(*(cycles for _, cycles in latencies))).reshape(len(counts), -1)
     order = np.argsort(table, axis=0, kind="stable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -55,4 +56,4 @@ def _independent(multiplier: Multiplier, count: Column, device: Device) -> Colum
     """Blocks for so many independent multipliers, in the packing that takes the fewest."""
     able = [each for each in device.packings if each.independent]
     needs = [-(-np.asarray(count) * each.pieces(*multiplier.widths) // each.products) for each in able]
-    return np.minimum.reduce(needs) if needs else np.asarray(0)
+    return reduce(np.minimum, needs) if needs else np.asarray(0)
