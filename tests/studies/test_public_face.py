@@ -124,6 +124,13 @@ def search() -> None:
     same(result.to_dict(), "search", "scenario.yaml", "--npe", "4096")
 
 
+def design() -> None:
+    axes = {"chip.cores.0.ep": [4, 8, 16], "chip.cores.0.threads": [1, 2]}
+    result = lstmsim.design(file("scenario.yaml", PLAIN), "alveo-u250", minimise=["cycles", "npe"], axes=axes, jobs=1)
+    options = ("--axis", "chip.cores.0.ep=4,8,16", "--axis", "chip.cores.0.threads=1,2", "--jobs", "1")
+    same(result.to_dict(), "design", "scenario.yaml", "--device", "alveo-u250", "--minimise", "cycles,npe", *options)
+
+
 def sweep() -> None:
     result = lstmsim.sweep(file("sweep.yaml", SWEEP), "ours", jobs=1)
     called = runner.call("sweep", "sweep.yaml", "--out", "theirs", "--jobs", "1")
@@ -186,7 +193,21 @@ def list_known() -> None:
 CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
-        *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
+        *(
+            simulate,
+            compare,
+            validate,
+            accuracy,
+            serve,
+            saturate,
+            load_latency,
+            fit,
+            search,
+            design,
+            sweep,
+            merge,
+            timeline,
+        ),
         *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known),
     )
 }

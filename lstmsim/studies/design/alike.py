@@ -1,4 +1,4 @@
-"""Designs that cannot be told from the best one: paired runs at drawn arrivals, with more and more requests."""
+"""Designs that may be no worse than the best one: paired runs at drawn arrivals, with more and more requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Alikes:
         self._known: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     def of(self, found: Found, best: Choice, measure: Measure) -> tuple[Alike, ...]:
-        """Give the designs that cannot be told from the best one at 95 %."""
+        """Give the designs of which it cannot be told at 95 % that they are worse than the best one."""
         alike, told = [], 0
         for point in sorted(found.points, key=lambda each: (found.points[each], each)):
             if point == best.point or told >= _TOLD:

@@ -12,9 +12,9 @@ from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.fit.device import Device
+from lstmsim.studies.fit.energy import energy
 from lstmsim.studies.fit.fit import Fit, fit
 from lstmsim.studies.fit.needs import NO_PARTS
-from lstmsim.studies.fit.request import energy
 
 #: Fits that are kept.
 _MOST_KEPT = 200_000
@@ -109,7 +109,18 @@ def _judged(own: Fit) -> Judged:
 
 
 def energy_of(scenario: Scenario) -> float:
-    """Give the energy of an inference in J, the mean over all jobs: relative, as `lstmsim fit --energy` says."""
-    spent = {(each.model, each.steps, each.batch): each.total_nj for each in energy(scenario)}
-    jobs = [spent[job.model.name, job.steps, job.batch] for job in scenario.jobs]
-    return sum(jobs) / len(jobs) / 1e9
+    """Give the energy of an inference in J, the mean over all jobs: relative, as `lstmsim fit --energy` says.
+
+    Of unlike cores a job is counted on the first one that it may use and that can run it.
+    """
+    chip, total = scenario.chip, 0.0
+    spent: dict[Hashable, float] = {}
+    for job in scenario.jobs:
+        key = (id(job.model), job.steps, job.batch, job.cores)
+        if key not in spent:
+            able = [each for each in job.allowed(len(chip.cores)) if chip.cores[each].refusal(job.model) is None]
+            core = able[0] if able else 0
+            own = energy(chip, job.model, job.steps, scenario.precision, core=core, batch=job.batch)
+            spent[key] = own.total_nj / job.batch
+        total += spent[key]
+    return total / len(scenario.jobs) / 1e9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -55,10 +56,13 @@ def _headline(result: Design) -> str:
         return f"{start}a front of {len(result.best):,} of {result.space:,} designs; {sure}"
     said = _said(result.minimise[0], result.best[0].objective[0])
     if result.proven:
-        sure = f"proven best of {result.space:,} designs"
+        sure = f"proven best of {result.space:,} designs{' for the requests that are drawn' if result.drawn else ''}"
     else:
         gap = "an unknown share" if result.gap is None else f"at most {100 * result.gap:.1f} %"
         sure = f"not proven: of {result.space:,} designs one may be better by {gap}"
+    if result.alike:
+        others = "1 other" if len(result.alike) == 1 else f"{len(result.alike):,} others"
+        sure += f"; it cannot be told at 95 % that it is better than {others}"
     return f"{start}{said}, {sure}"
 
 
@@ -84,15 +88,18 @@ def _found(result: Design) -> Iterator[Section]:
     if not result.best:
         return
     if len(result.minimise) > 1:
-        columns = [*result.minimise, *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
+        columns = [*result.minimise, "equal", *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
+        alike = Counter(each.objective for each in result.best)
+        first = {each.objective: each for each in reversed(result.best)}
         rows = [
             [
-                *(_number(name, number) for name, number in zip(result.minimise, each.objective, strict=True)),
-                *(_value(value) for value in each.values.values()),
+                *(_number(name, number) for name, number in zip(result.minimise, objective, strict=True)),
+                *(alike[objective], *(_value(value) for value in first[objective].values.values())),
             ]
-            for each in result.best
+            for objective in alike
         ]
-        yield Section.of(grid(columns, rows, limit=_SHOWN), title="front")
+        title = "front; of equal designs the one with the lowest number"
+        yield Section.of(grid(columns, rows, limit=_SHOWN, repeated=len(result.minimise)), title=title)
         return
     best = result.best[0]
     others = "1 other is" if result.equal == 2 else f"{result.equal - 1:,} others are"
@@ -142,7 +149,9 @@ def _asked(result: Design) -> Iterator[Section]:
             for each in result.alike
         ]
         heads = ["design", "<", result.minimise[0], "difference in ms, 95 %", "requests"]
-        yield Section.of(grid(heads, rows, limit=_SHOWN), title="cannot be told from the best")
+        yield Section.of(
+            grid(heads, rows, limit=_SHOWN), title="not told from the best: it may be no better (below 0: the other is)"
+        )
 
 
 def _between(each: Alike) -> str:
@@ -203,6 +212,7 @@ def _data(result: Design) -> dict[str, Any]:
         "runner_up": {each.key: {"value": each.value, "objective": each.objective} for each in result.rivals},
         "ten_percent_more": bought,
         "bounded": result.bounded,
+        "drawn": result.drawn,
         "remarks": list(result.remarks),
         "files": list(result.files),
     }

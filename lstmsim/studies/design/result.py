@@ -51,7 +51,7 @@ class More:
 
 @dataclass(frozen=True)
 class Alike:
-    """A design that cannot be told from the best one.
+    """A design of which it cannot be told that it is worse than the best one.
 
     difference: by how much of the best one's objective it may be better (below 0) or worse, at 95 %: (from, to).
     requests: of each run.
@@ -80,9 +80,9 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     proven: whether no design of the space is better; with several objectives: whether no other can be on the front.
     rivals: for each key the best design with another value of it.
     more: what more of the device would buy; None: no device, no design, or a front.
-    alike: designs that cannot be told from the best one, at arrivals that are drawn.
+    drawn: whether what is minimised is a statistic of arrivals that are drawn.
+    alike: designs of which it cannot be told at 95 % that they are worse than the best one, at drawn arrivals.
     bounded: whether the machine gives bounds; else every design is simulated.
-    arriving: how the jobs come, a word of `lstmsim.model.scenario.arriving`.
     remarks: what is not modelled or left out, in sentences.
     files: what was written.
     seen: of the designs that were simulated and keep the bound on latencies, what a picture shows: of one objective
@@ -111,7 +111,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     more: More | None = None
     alike: tuple[Alike, ...] = ()
     bounded: bool = True
-    arriving: str = "at once"
+    drawn: bool = False
     remarks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     seen: tuple[tuple[float, ...], ...] = ()

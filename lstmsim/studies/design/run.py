@@ -16,7 +16,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read
 from lstmsim.base.wording import nearest
 from lstmsim.machines.bounds import Column
-from lstmsim.model.scenario import Scenario, arriving
+from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.alike import Alikes
 from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
@@ -179,7 +179,7 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
             labels.mark(box.points[late], PRUNED, "bound_ms: recurrence")
         if there is not None and blocks is not None:
             needs = multiplier_blocks(box, there)
-            blocks[box.points] = 0 if needs is None else needs
+            blocks[box.points] = 0 if needs is None else np.where(own.whole, needs, 0)
     return Known(labels, Bounds(least, which, tuple(names)), rates, blocks, complete)
 
 
@@ -250,7 +250,7 @@ class _Design:
             more=more,
             alike=alike,
             bounded=self.known.complete,
-            arriving=arriving(self.scenario.jobs),
+            drawn=self._drawn(),
             remarks=tuple(self._remarks(found)),
             **self._drawn_points(found),
         )

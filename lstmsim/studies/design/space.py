@@ -155,7 +155,7 @@ class Space:
             wrong = fine & ((column < bounds.low) | (column > bounds.high))
             for value in np.unique(column[wrong]).tolist():
                 text = f"must be at least {bounds.low}" if value < bounds.low else f"must be at most {bounds.high}"
-                yield Broken(points[wrong & (column == value)], f"{path}: {text}, got {value}")
+                yield Broken(points[wrong & (column == value)], f"{path}: {text}")
             fine &= ~wrong
         if not fine.any():
             return
@@ -175,7 +175,7 @@ class Space:
             try:
                 scenario = resolver.scenario(values)
             except InputError as error:
-                reason = rule_of("; ".join(map(str, error.mistakes[:1])))
+                reason = _reason(error.mistakes[0])
                 if too_many(str(error)):
                     # the simulation says so again; how good it is, nobody knows
                     continue
@@ -209,6 +209,15 @@ def _whole(value: Value) -> bool:
     return type(value) is int and abs(value) < 2**62
 
 
+def _reason(mistake: Mistake) -> str:
+    """What is wrong with a point, by its key or where it stands in a file, without the file's name."""
+    if mistake.location.startswith(LABEL):
+        place = mistake.location.removeprefix(LABEL).partition("=")[0]
+    else:
+        place = mistake.location.rpartition(": ")[2]
+    return f"{place}: {rule_of(mistake.sentence)}" if place else rule_of(mistake.sentence)
+
+
 def too_many(reason: str) -> bool:
     """Whether a design is refused for the size of its simulation, which is no rule that a chip breaks."""
     return SIZE_WORDS in reason
@@ -221,7 +230,8 @@ def rule_of(reason: str) -> str:
     'core: ep * vp must not exceed npe'
     """
     head = re.split(r":(?= [\d*])|, got |; got ", reason, maxsplit=1)[0]
-    return re.sub(r"\b\d[\d,]*\b", "N", head)[:200]
+    # a bound is the same for all
+    return (head if head.startswith("must be") else re.sub(r"\b\d[\d,]*\b", "N", head))[:200]
 
 
 def space_of(scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequence[str]) -> Space:

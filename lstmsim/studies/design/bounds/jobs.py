@@ -45,12 +45,14 @@ class Bounded:
     makespan: by the name of the bound, the least cycles.
     latencies: (jobs, least cycles) of jobs that are alike.
     leave: whether some jobs may be rejected, so that it is not known whose latencies count.
+    whole: whether every core can run every model; `lstmsim fit` counts no other chips.
     """
 
     broken: dict[str, Column]
     makespan: dict[str, Column]
     latencies: tuple[tuple[int, Column], ...]
     leave: bool
+    whole: Column
 
 
 def bounded(box: Box) -> Bounded | None:
@@ -92,7 +94,8 @@ class _Bounding:
         left = len(jobs) - sum(len(kind.releases) for kind in kinds)
         latencies = [(len(kind.releases), cycles) for kind, cycles in zip(kinds, alone, strict=True)] if kinds else []
         latencies += [(left, np.asarray(1))] if left else []
-        return Bounded(broken, makespan, tuple(latencies), any(job.may_leave for job in jobs))
+        whole = reduce(np.logical_and, [each for able in self.able.values() for each in able])
+        return Bounded(broken, makespan, tuple(latencies), any(job.may_leave for job in jobs), whole)
 
     def _kinds(self, jobs: Sequence[Job], count: int) -> list[_Kind]:
         made: dict[Any, _Kind] = {}
