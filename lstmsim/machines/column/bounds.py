@@ -279,12 +279,12 @@ def _bodies(core: Cores, model: Model) -> list[list[_Stage]]:
             bodies += [made[key]] * layer.directions
         return bodies
     body: list[_Stage] = []
-    below: tuple[int, Column] | None = None
+    below: tuple[int, _Pass] | None = None
     for number, layer in enumerate(model.layers):
         one = _Pass(core, layer)
         first = len(body)
         body += one.stages(above=number > 0, first=first, below=below)
-        below = first + one.home[0], one.seen(layer.cell.output)
+        below = first, one
     return [body]
 
 
@@ -314,15 +314,18 @@ class _Pass:
         last = (units - (blocks - 1) * each - 1) // core.tail_width
         groups = {vector: -(-self.layer.width(vector) // core.ep) for vector in stage.vectors}
         every = sum(groups.values())
-        queue = (blocks - 1) * -(-each // core.tail_width)
+        own = (each, -(-each // core.tail_width))
+        queue = (blocks - 1) * own[1]
         bank = every - 1 + core.mvm_cycles + last + 1
         if core.block_order == "column":
-            return _Cut(groups, blocks, (every - 1) * blocks + 1, blocks - 1, blocks * every, last, queue, bank)
+            return _Cut(
+                groups, blocks, (every - 1) * blocks + 1, blocks - 1, blocks * every, last, queue, bank, *own, 1
+            )
         # a bank is free when its row block has been in the tail, and the next one has all of its tiles to issue
         turns, single = np.divmod(blocks - 1, core.accumulator_banks)
-        full = every - 1 + core.mvm_cycles + -(-each // core.tail_width)
+        full = every - 1 + core.mvm_cycles + own[1]
         span = np.maximum((blocks - 1) * every, turns * full + single * every)
-        return _Cut(groups, blocks, every, span, blocks * every, last, queue, bank)
+        return _Cut(groups, blocks, every, span, blocks * every, last, queue, bank, *own, every)
 
     def _begins(self, number: int) -> list[Column]:
         """From `s` until the last row block enters the tail, for each segment of a stage."""
@@ -356,11 +359,38 @@ class _Pass:
         stage, index = segment_of(self.cell, node)
         return self.begins[stage][index] + self.cuts[stage].last + self.depths[self.names.index(node)]
 
-    def stages(self, above: bool, first: int = 0, below: tuple[int, Column] | None = None) -> list[_Stage]:
+    def reads(self, node: str, first: int, lag: int, groups: Column, rows: Column, after: Column) -> list[_Reads]:
+        """The waits of a first row block for a vector of this layer: for its last column group, for the first one, and
+        for that in which the last row block begins. What comes out of the tail may be faster or slower than tiles.
+
+        groups, after: column groups of the vector, and those that issue after it, each in so many rows.
+        """
+        stage, index = segment_of(self.cell, node)
+        cut, shown, width, ep = (
+            self.cuts[stage],
+            self.depths[self.names.index(node)],
+            self.layer.width(node),
+            self.core.ep,
+        )
+        reads = [_Reads(first + stage, lag, self.seen(node), rows * after)]
+        for group in (0, (cut.blocks - 1) * cut.each // ep):
+            unit = np.minimum((group + 1) * ep, width) - 1
+            block = unit // cut.each
+            begin = self.begins[stage][index]
+            if index == 0:
+                sooner = self.core.mvm_cycles + np.maximum(block * cut.turns, block * cut.pace)
+            else:
+                sooner = begin - cut.queue + block * cut.turns
+            begin = np.where(block == cut.blocks - 1, begin, sooner)
+            turn = (unit - block * cut.each) // self.core.tail_width
+            reads.append(_Reads(first + stage, lag, begin + turn + shown, rows * (groups - 1 - group + after)))
+        return reads
+
+    def stages(self, above: bool, first: int = 0, below: tuple[int, _Pass] | None = None) -> list[_Stage]:
         """The stages; above: whether there is a layer below.
 
         first: number of the first of them in the body.
-        below: the stage of the body that makes x, and from its `s` until x is visible; None: x is of another body.
+        below: the first stage of the layer that makes x in this body, and that layer; None: x is of another body.
         """
         x_last = below is not None
         made = []
@@ -369,14 +399,15 @@ class _Pass:
             rows = cut.blocks if self.core.block_order == "column" else 1
             reads, outside = list[_Reads](), None
             for place, vector in enumerate(order):
-                after = rows * sum((cut.groups[each] for each in order[place + 1 :]), np.asarray(0))
-                if vector == "x":
-                    outside = after if above and below is None else None
-                    reads += [_Reads(below[0], 0, below[1], after)] if below else []
-                else:
+                after = sum((cut.groups[each] for each in order[place + 1 :]), np.asarray(0))
+                if vector != "x":
                     node = self.cell.output if vector == "h" else vector
-                    home = segment_of(self.cell, node)[0]
-                    reads.append(_Reads(first + home, int(vector == "h"), self.seen(node), after))
+                    reads += self.reads(node, first, int(vector == "h"), cut.groups[vector], rows, after)
+                elif below is not None:
+                    node = below[1].cell.output
+                    reads += below[1].reads(node, below[0], 0, cut.groups["x"], rows, after)
+                else:
+                    outside = rows * after if above else None
             makes = self.home[0] == number
             closing = self.core.mvm_cycles + 1
             if makes:
@@ -420,6 +451,7 @@ class _Cut(NamedTuple):
     """A stage in row blocks and column groups; last: turns of the tail before that of the last unit in its row block.
 
     queue: turns of the tail of all row blocks but the last.
+    each: units of a row block; the turns of one, and tiles from the last one of a block to that of the next.
     """
 
     groups: Mapping[str, Column]
@@ -430,6 +462,9 @@ class _Cut(NamedTuple):
     last: Column
     queue: Column
     bank: Column
+    each: Column
+    turns: Column
+    pace: Column
 
 
 def _of_tails(core: Cores, question: Callable[[Latency, int], Sequence[int]]) -> list[Column]:

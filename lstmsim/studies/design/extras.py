@@ -13,12 +13,13 @@ from lstmsim.files.scenario.scenario_file import checked_scenario
 from lstmsim.files.yaml.document import yaml_text
 from lstmsim.files.yaml.source import copied
 from lstmsim.studies.design.default import MORE
-from lstmsim.studies.design.judge import Judge, scaled
+from lstmsim.studies.design.judge import DOUBT, Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.result import Choice, More, Rival
 from lstmsim.studies.design.space import Space
 from lstmsim.studies.design.walk import INFEASIBLE, LEFT, TOO_LARGE, Bounds, Found, Labels, Walk
 from lstmsim.studies.fit.device import Device
+from lstmsim.studies.fit.fit import Resource
 from lstmsim.studies.sweep.resolve import override
 
 #: Chips that are written as files.
@@ -50,19 +51,34 @@ def more_of(
     found: Found,
     best: Choice,
     choice: Callable[[Measure, int, tuple[float, ...]], Choice],
-) -> More | None:
-    """Say what 10 % more of the resource would buy of which the best design takes most; None if no share is known.
+) -> tuple[More, ...]:
+    """Say what 10 % more of each resource would buy: of that of which the best design takes most, then of those that
+    keep designs out.
 
     The designs that did not fit are walked again; no other design can be better than the best.
     """
     own = measure.judge.fit(measure.scenario(best.point))
-    binds = own.binds if own else None
-    if binds is None:
-        return None
-    larger = scaled(device, MORE, binds.name)
+    if own is None or own.binds is None:
+        return ()
+    out = found.labels.counts(TOO_LARGE)
+    keeps = {name for why in out for name in why.removeprefix(DOUBT).split(", ")}
+    rest = [each for each in own.resources if each.name in keeps and each.name != own.binds.name]
+    return tuple(_more(each, device, bounds, blocks, measure, found, best, choice) for each in (own.binds, *rest))
+
+
+def _more(
+    resource: Resource,
+    device: Device,
+    bounds: Bounds,
+    blocks: NDArray[np.int64] | None,
+    measure: Measure,
+    found: Found,
+    best: Choice,
+    choice: Callable[[Measure, int, tuple[float, ...]], Choice],
+) -> More:
+    larger = scaled(device, MORE, resource.name)
     labels = found.labels.copy()
-    out = np.flatnonzero(labels.label == TOO_LARGE)
-    labels.label[out] = LEFT
+    labels.label[labels.label == TOO_LARGE] = LEFT
     # what was left out by `--most` is not looked at now either
     left = np.flatnonzero(found.labels.label == LEFT)
     labels.label[left] = INFEASIBLE
@@ -71,7 +87,7 @@ def more_of(
     again = Walk(bounds, labels, other, None, best=[best.objective]).run()
     better = [point for point in again.front() if again.points[point] < best.objective]
     chosen = choice(other, better[0], again.points[better[0]]) if better else None
-    return More(binds.name, binds.words, chosen, not len(left) and not again.failed)
+    return More(resource.name, resource.words, chosen, not len(left) and not again.failed)
 
 
 def mark_too_large(labels: Labels, blocks: NDArray[np.int64] | None, device: Device | None) -> None:

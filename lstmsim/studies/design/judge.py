@@ -16,6 +16,8 @@ from lstmsim.studies.fit.energy import energy
 from lstmsim.studies.fit.fit import Fit, fit
 from lstmsim.studies.fit.needs import NO_PARTS
 
+#: Before the resources of which it cannot be told whether they suffice.
+DOUBT = "cannot tell: "
 #: Fits that are kept.
 _MOST_KEPT = 200_000
 
@@ -99,7 +101,7 @@ class Judge:
         fits, _, why = self.judged(scenario)
         if fits or (fits is None and self.allow):
             return ""
-        return why if fits is False else f"cannot tell: {why}"
+        return why if fits is False else f"{DOUBT}{why}"
 
 
 def _judged(own: Fit) -> Judged:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Scenario
-from lstmsim.studies.design.judge import Judge, energy_of
+from lstmsim.studies.design.judge import DOUBT, Judge, energy_of
 from lstmsim.studies.design.request import OBJECTIVES
 from lstmsim.studies.design.space import Space, rule_of, too_many
 from lstmsim.studies.design.walk import Simulated
@@ -73,7 +73,7 @@ class Measure:
             return "", plain
         out = self.judge.out(scenario)
         if not out and "share" in self.minimise and self.judge.judged(scenario).share is None:
-            out = "cannot tell: how much of the device it takes"
+            out = f"{DOUBT}how much of the device it takes"
         return out, plain if out else tuple(self._static(each, scenario) for each in self.minimise)
 
     def _static(self, name: str, scenario: Scenario) -> float:

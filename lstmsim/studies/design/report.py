@@ -138,8 +138,8 @@ def _counts(result: Design) -> Section:
 
 
 def _asked(result: Design) -> Iterator[Section]:
-    if result.more is not None and result.best:
-        yield Section.of(_more(result.more, result), title="what binds")
+    if result.more:
+        yield Section.of(*(_more(each, result) for each in result.more), title="what binds")
     if result.alike:
         rows = [
             [
@@ -175,15 +175,6 @@ def _choice(each: Choice) -> dict[str, Any]:
 
 
 def _data(result: Design) -> dict[str, Any]:
-    more = result.more
-    bought = None
-    if more is not None:
-        bought = {
-            "resource": more.resource,
-            "words": more.words,
-            "best": _choice(more.best) if more.best else None,
-            "complete": more.complete,
-        }
     return {
         "schema": "lstmsim/design/1",
         "scenario": result.scenario,
@@ -210,7 +201,15 @@ def _data(result: Design) -> dict[str, Any]:
             for each in result.alike
         ],
         "runner_up": {each.key: {"value": each.value, "objective": each.objective} for each in result.rivals},
-        "ten_percent_more": bought,
+        "ten_percent_more": [
+            {
+                "resource": each.resource,
+                "words": each.words,
+                "best": _choice(each.best) if each.best else None,
+                "complete": each.complete,
+            }
+            for each in result.more
+        ],
         "bounded": result.bounded,
         "drawn": result.drawn,
         "remarks": list(result.remarks),

@@ -36,9 +36,9 @@ class Rival:
 
 @dataclass(frozen=True)
 class More:
-    """What 10 % more of the resource that binds would buy.
+    """What 10 % more of a resource of the device would buy.
 
-    resource, words: the resource of which the best design takes most, and how much of it, in words.
+    resource, words: the resource, and how much of it the best design takes, in words.
     best: the best design then; None: none is better.
     complete: whether all designs that it brings were looked at.
     """
@@ -79,7 +79,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     gap: how far the best is from the best bound left, a share of it; None: a front, or no design.
     proven: whether no design of the space is better; with several objectives: whether no other can be on the front.
     rivals: for each key the best design with another value of it.
-    more: what more of the device would buy; None: no device, no design, or a front.
+    more: what more of the device would buy, that first of which the best design takes most; of a front nothing.
     drawn: whether what is minimised is a statistic of arrivals that are drawn.
     alike: designs of which it cannot be told at 95 % that they are worse than the best one, at drawn arrivals.
     bounded: whether the machine gives bounds; else every design is simulated.
@@ -108,7 +108,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     gap: float | None
     proven: bool
     rivals: tuple[Rival, ...] = ()
-    more: More | None = None
+    more: tuple[More, ...] = ()
     alike: tuple[Alike, ...] = ()
     bounded: bool = True
     drawn: bool = False

@@ -225,7 +225,7 @@ class _Design:
         gap, proven = self._proof(found, front)
         single = bool(best) and not several
         rivals = rivals_of(self.space, labels, self.measure, best[0]) if single else ()
-        more = self._more(found, best[0]) if single else None
+        more = self._more(found, best[0]) if single else ()
         alikes = Alikes(self.space, self.request.minimise[0], self.request.until) if self._drawn() else None
         alike = alikes.of(found, best[0], self.measure) if alikes and single else ()
         made = Design(
@@ -275,9 +275,9 @@ class _Design:
         drawn = any(isinstance(job, dict) and isinstance(job.get("arrival"), dict) for job in entries)
         return drawn and self.request.minimise[0] in _PERCENT
 
-    def _more(self, found: Found, best: Choice) -> More | None:
+    def _more(self, found: Found, best: Choice) -> tuple[More, ...]:
         if self.there is None:
-            return None
+            return ()
         return more_of(self.there, self.known.bounds, self.known.blocks, self.measure, found, best, self.choice)
 
     def choice(self, measure: Measure, point: int, objective: tuple[float, ...]) -> Choice:
