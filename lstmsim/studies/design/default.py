@@ -47,7 +47,8 @@ def default_space(
     further = machine.axes(core)
     tails = {key: values for key, values in further.items() if key == "tail_width"}
     limits = limits_of(dict.fromkeys(job.model for job in scenario.jobs))
-    sizes = _sizes(scenario, device, tails) if device is not None else (core.npe,)
+    own = scenario.chip.core_figures[0].peak
+    sizes = _sizes(scenario, device, tails) if device is not None else (own,)
     eps = [ep for ep in doublings(limits, max(sizes)) if ep < 2 * limits.width]
     axes: dict[str, tuple[Any, ...]] = {}
     if all(job.cores is None and not job.split for job in scenario.jobs):
@@ -63,9 +64,10 @@ def default_space(
 def _sizes(scenario: Scenario, device: Device, tails: Mapping[str, tuple[Any, ...]]) -> tuple[int, ...]:
     """The multipliers of a core that are worth a try on a device, and on one with 10 % more of them."""
     hardware, core, precision = hardware_of(scenario.chip), scenario.chip.cores[0], scenario.precision
+    peak = scenario.chip.core_figures[0].peak
     packing = device.packing(precision.weight_bits, precision.vector_bits, *hardware.meets(core))
     if packing is None or device.multipliers is None:
-        return (core.npe,)
+        return (peak,)
     # a core without an array has the tail's multipliers alone
     entry = as_data(core) | {"npe": 0} | {key: np.array(values) for key, values in tails.items()}
     blocks = multiplier_blocks(Box(np.arange(1), scenario, (entry,), (1,)), device)
@@ -76,4 +78,4 @@ def _sizes(scenario: Scenario, device: Device, tails: Mapping[str, tuple[Any, ..
             sizes |= {((own.multipliers or 0) // count - tail) * packing.products for tail in tail_blocks}
     most = max(sizes)
     sizes |= {1 << power for power in range(most.bit_length()) if 1 << power >= _LEAST}
-    return tuple(sorted(each for each in sizes if each >= _LEAST)) or (core.npe,)
+    return tuple(sorted(each for each in sizes if each >= _LEAST)) or (peak,)

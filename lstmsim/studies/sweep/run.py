@@ -311,6 +311,10 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
 
 
 def results_of(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+    """Give the outcomes of points as they come, in bulk and by processes, or by a dask cluster.
+
+    count: how many points there are.
+    """
     if dask is not None:
         executor, threads = pool.dask_executor(dask)
         return pool.on_executor(setup, points, lambda: executor, threads)
