@@ -87,7 +87,14 @@ class DesignRequest:
     ] = False
     fill: Annotated[
         float | None,
-        Key("Share of the device that may be used, like 80%.", metavar="SHARE", follows="all of it", read=share_in),
+        Key(
+            "Share of the device that may be used, like 80%.",
+            above=0,
+            below=1,
+            metavar="SHARE",
+            follows="all of it",
+            read=share_in,
+        ),
     ] = None
     bound_ms: Annotated[
         float | None, Key("Most ms that the percentile of latencies may be.", above=0, metavar="MS")

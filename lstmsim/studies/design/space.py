@@ -241,8 +241,12 @@ def space_of(scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequen
     names: dict[str, str] = {}
     entries = {}
     for key, values in axes.items():
-        if isinstance(values, str) or not values:
-            raise InputError(Mistake(f"axes {key}", "expected a list of at least one value"))
+        named: Any = key
+        given: Any = values
+        if not isinstance(named, str) or isinstance(given, str) or not isinstance(given, Sequence) or not given:
+            raise InputError(Mistake(f"axes {key}", "must be a key with a list of at least one value"))
+        if not all(isinstance(each, int | float | str | None) for each in given):
+            raise InputError(Mistake(f"axes {key}", "its values must be numbers, words, true, false or null"))
         if len({(type(each), each) for each in values}) < len(values):
             raise InputError(Mistake(f"axes {key}", "has a value twice"))
         if Axis("axis", (key,), tuple(values)).of_workload:
