@@ -20,6 +20,8 @@ from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
 from lstmsim.studies.compare.picture import plot_comparison as plot_comparison
 from lstmsim.studies.compare.run import compare as compare
+from lstmsim.studies.design.picture import plot_design as plot_design
+from lstmsim.studies.design.run import design as design
 from lstmsim.studies.diff.picture import plot_diff as plot_diff
 from lstmsim.studies.diff.picture import save_diff as save_diff
 from lstmsim.studies.diff.run import diff as diff

@@ -31,6 +31,7 @@ COMMANDS = {
     "fuse": ("kernels", "Plan few kernels for the memory-intensive part of a network, on a chip."),
     "rtl": ("rtl", "Write the chip as Verilog, proved equal to the simulation."),
     "search": ("compare", "Search the best EP and VP of an array for a scenario's models."),
+    "design": ("design", "Find the best chip of a space for a device, proved by bounds and simulation."),
     "sweep": ("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped."),
     "merge": ("sweep", "Join the shards of a sweep."),
     "timeline": ("traces", "Draw a saved trace, all of it or a window."),

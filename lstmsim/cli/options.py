@@ -83,7 +83,7 @@ def _named(mistake: Mistake, made: Mapping[str, click.Parameter], every: Mapping
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
         name, blank, typed = field.partition(" ")
-        if blank and name in ("folder", "overrides") and name in made:
+        if blank and name in ("folder", "overrides", "axes", "minimise") and name in made:
             return f"{made[name].opts[0]} {typed}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
         named = f" {index}" if index and key in every and every[key].key.metavar == "NAME=VALUE" else ""

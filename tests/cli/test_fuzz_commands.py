@@ -214,6 +214,16 @@ def _text(draw: random.Random) -> str:
     return draw.choice([*texts, "lstm-256=1", "j0=0.5", "chip.cores.0.ep=0", "least-loaded,affinity", "\x00", "é", "-"])
 
 
+def _axis(draw: random.Random) -> str:
+    """A key of a space and its values, right or wrong."""
+    key = draw.choice(["chip.cores.0.ep", "chip.cores.0.vp", "chip.frequency_mhz", "dispatch", "jobs.0.steps", "x", ""])
+    values = [
+        draw.choice(["1", "4", "8", "0", "-1", "1e9", "null", "fcfs", "", "é", "2" * 40])
+        for _ in range(draw.randint(1, 3))
+    ]
+    return f"{key}={','.join(values)}"
+
+
 def _output(draw: random.Random) -> str:
     """A name for an output: new, an input under one of its names, or impossible."""
     inputs = [str(each) for each in [*Path("data").iterdir(), Path("s.json"), Path("sweep.json")]]
@@ -321,6 +331,10 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
     "search": (
         lambda draw: ["s.json", "--npe", draw.choice(["256", "1024", "7", "0"])],
         ["--exhaustive", "--any-ep", "--core", "--set", "--json"],
+    ),
+    "design": (
+        lambda draw: ["s.json", "--device", draw.choice(["none", "alveo-u250", "x"]), "--axis", _axis(draw)],
+        ["--minimise", "--fill", "--bound-ms", "--most", "--until", "--out", "--set", "--json", "--plot"],
     ),
     "sweep": (
         lambda draw: ["sweep.json", "--jobs", "1", "--out", _output(draw)],

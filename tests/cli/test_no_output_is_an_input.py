@@ -52,6 +52,7 @@ OUTPUTS = {
     },
     "rtl": {"--json": ".json", "--vcd": ".vcd", "--timeline": ".png"},
     "search": {"--json": ".json"},
+    "design": {"--json": ".json", "--plot": ".svg"},
     "sweep": {"--report": ".html", "--plot": ".svg"},
     "merge": {"--plot": ".svg"},
     "timeline": {"--out": ".png"},
@@ -60,7 +61,7 @@ OUTPUTS = {
     "list": {"--json": ".json", "--json-schema": ".json"},
 }
 #: Folders, whose own tests are below.
-FOLDERS = {("sweep", "--out"), ("search", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
+FOLDERS = {("sweep", "--out"), ("search", "--out"), ("design", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
 #: Options that take a text and write nothing.
 OTHERS = {
     *(
@@ -78,7 +79,7 @@ OTHERS = {
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--model", "--product", "--caches", "--packed", "--relief", "--cut", "--threads"),
-    *("--size", "--modes", "--mode"),
+    *("--size", "--modes", "--mode", "--minimise", "--axis", "--fill"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
@@ -93,6 +94,7 @@ ARGUMENTS = {
     "fuse": ("data/graph.yaml", "--chip", "data/chip.json"),
     "rtl": ("s.json", "--out", "design", "--verify"),
     "search": ("s.json", "--npe", "4096"),
+    "design": ("s.json", "--device", "data/device.json", "--axis", "chip.cores.0.ep=8,16"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
     "timeline": ("data/trace.csv",),
@@ -107,6 +109,7 @@ SCENARIO = (
 )
 INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "fit": (*SCENARIO, "data/device.json"),
+    "design": (*SCENARIO, "data/device.json"),
     "sparse": ("data/matrix.mtx", "data/chip.json"),
     "gemm": ("data/model.json", "data/chip.json"),
     "fuse": ("data/graph.yaml", "data/chip.json"),

@@ -129,6 +129,13 @@ def search() -> None:
     same(result.to_dict(), "search", "scenario.yaml", "--npe", "4096")
 
 
+def design() -> None:
+    axes = {"chip.cores.0.ep": [4, 8, 16], "chip.cores.0.threads": [1, 2]}
+    result = lstmsim.design(file("scenario.yaml", PLAIN), "alveo-u250", minimise=["cycles", "npe"], axes=axes, jobs=1)
+    options = ("--axis", "chip.cores.0.ep=4,8,16", "--axis", "chip.cores.0.threads=1,2", "--jobs", "1")
+    same(result.to_dict(), "design", "scenario.yaml", "--device", "alveo-u250", "--minimise", "cycles,npe", *options)
+
+
 def sweep() -> None:
     result = lstmsim.sweep(file("sweep.yaml", SWEEP), "ours", jobs=1)
     called = runner.call("sweep", "sweep.yaml", "--out", "theirs", "--jobs", "1")
@@ -202,6 +209,7 @@ CASES: dict[str, Callable[[], None]] = {
             load_latency,
             fit,
             search,
+            design,
             sweep,
             merge,
             timeline,

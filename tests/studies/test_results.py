@@ -64,6 +64,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "FusionReport": (lambda: lstmsim.run_fusion("softmax", sizes={"rows": 8}), 4),
     "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 7),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
+    "Design": (lambda: lstmsim.design(PLAIN, "none", axes={"chip.cores.0.ep": [4, 8, 16]}, jobs=1), 1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),
     "Validation": (lambda: lstmsim.validate("brainwave-fitted"), 6),

@@ -51,6 +51,11 @@ def fused() -> Any:
     return lstmsim.run_fusion("softmax", cycles=False, numbers=False, modes=["op", "stitch"])
 
 
+@functools.cache
+def designed() -> Any:
+    return lstmsim.design(PLAIN, "none", axes={"chip.cores.0.ep": [8, 16]}, jobs=1)
+
+
 #: Right values of arguments; by the function where they are not the same for all.
 RIGHT: dict[str, Callable[[], Any]] = {
     **{name: (lambda: PLAIN) for name in ("scenario", "source")},
@@ -67,6 +72,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "threads": lambda: [1],
     "folder": lambda: "out",
     "npe": lambda: 16384,
+    "device": lambda: "none",
     "program": lambda: "p.npz",
     "spec": lambda: SPEC,
 }
@@ -75,6 +81,8 @@ OF: dict[str, Callable[[], dict[str, Any]]] = {
     "outputs": lambda: {"random_weights": 0},
     "run_sparse": lambda: {"matrix": "m.mtx", "baselines": False},
     "load_chip": lambda: {"name": "edge"},
+    "design": lambda: {"axes": {"chip.cores.0.ep": [8, 16]}, "jobs": 1},
+    "plot_design": lambda: {"result": designed()},
     "load_graph": lambda: {"source": "softmax"},
     "load_program": lambda: {"path": "p.npz"},
     "save_program": lambda: {"program": run(), "path": "p2.npz"},

@@ -387,15 +387,13 @@ def explain(
     makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
     words = {name: each for core in figures for name, each in core.words.items()}
     table = PathTable(index, path, words)
-    first, last = table.joined()
-    heart = slice(*_heart(table, first.tolist()))
-    served = (trace.task("core") >= 0).tolist()
-    # a machine may have further tasks behind those of the jobs
-    work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
+    work = _work(scenario, trace)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)
-    tasks = None if slow is None else trace.tasks
+    changes = what_if(
+        scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks, prices
+    )
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -407,15 +405,9 @@ def explain(
         array_useful=work / issued if issued else 0.0,
         cores=len(figures),
         jobs=(*(job.name for job in scenario.jobs), *(each.name for each in program.tasks[len(scenario.jobs) :])),
-        shares=tuple(table.shares()),
-        causes=table.causes(),
-        parts=tuple(table.parts()),
-        legs=tuple(table.legs()),
-        heart=tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
-        path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
-        path_steps=len(first),
+        **_of_path(table),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, tasks, prices),
+        what_if=changes,
         slowest=slow,
         requests=requests,
         unit=figures[0].unit.name,
@@ -423,6 +415,27 @@ def explain(
         instances=figures[0].instances,
         words=words,
     )
+
+
+def _of_path(table: PathTable) -> dict[str, Any]:
+    """What an explanation says of the critical path."""
+    first, last = table.joined()
+    heart = slice(*_heart(table, first.tolist()))
+    return {
+        "shares": tuple(table.shares()),
+        "causes": table.causes(),
+        "parts": tuple(table.parts()),
+        "legs": tuple(table.legs()),
+        "heart": tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
+        "path": tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
+        "path_steps": len(first),
+    }
+
+
+def _work(scenario: Scenario, trace: Trace) -> int:
+    """Multiply-accumulates of the jobs that were served. A machine may have further tasks behind those of the jobs."""
+    served = (trace.task("core") >= 0).tolist()
+    return sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
 
 
 def _array(program: Program) -> str:

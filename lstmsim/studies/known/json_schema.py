@@ -29,6 +29,7 @@ REQUESTS: Mapping[str, str] = {
     "fuse": "fuse.request.FusionRequest",
     "rtl": "rtl.request.RtlRequest",
     "search": "search.request.SearchRequest",
+    "design": "design.request.DesignRequest",
     "sweep": "sweep.request.SweepRequest",
     "merge": "sweep.request.MergeRequest",
     "timeline": "simulate.request.TimelineRequest",

@@ -301,7 +301,7 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
             # A wrong address is reported even where no scheduler is needed.
             pool.dask_executor(request.dask)[0].shutdown(wait=False)
         return counts
-    results = _results(setup, _points(left), count, request.jobs, request.dask)
+    results = results_of(setup, _points(left), count, request.jobs, request.dask)
     waiting = Rows([], [], [])
     last = time.monotonic()
 
@@ -335,7 +335,11 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
     return counts
 
 
-def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+def results_of(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+    """Give the outcomes of points as they come, in bulk and by processes, or by a dask cluster.
+
+    count: how many points there are.
+    """
     if dask is not None:
         executor, threads = pool.dask_executor(dask)
         return pool.on_executor(setup, points, lambda: executor, threads)
