@@ -18,7 +18,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
-    plot, timeline             pictures of a run and of a saved trace; plot_comparison, plot_sweep ...
+    plot, timeline             pictures of a run and of a saved trace; plot_comparison ... (Look: for papers)
     run_program                a lowered program that was kept, without its scenario
     load_*, save_*             scenarios, chips, models, graphs, programs, traces, reports, outputs
     list_known                 what has a name: models, chips, devices, cells, policies, engines

@@ -16,6 +16,7 @@ from lstmsim.machines.column.npu import Latency as Latency
 from lstmsim.machines.row.npu import RowCore as RowCore
 from lstmsim.machines.row.npu import RowNpu as RowNpu
 from lstmsim.model.cells import cell as cell
+from lstmsim.report.styles import Look as Look
 from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
 from lstmsim.studies.compare.picture import plot_comparison as plot_comparison

@@ -106,7 +106,7 @@ def simulate_command(
         shown.served = study.serving_or_refusal(result)
     writers = {
         "json": lambda path: options.write_json(path, shown.plain()),
-        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path),
+        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path, look=files.look),
         "report": lambda path: shown.save_page(path, files, device),
         "outputs": shown.save_outputs,
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.files.columns import Spans, as_json, facts, timeline_of, unpacked
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, busy_windows, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, busy_windows, step_edges, window_edges
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import CAUSES
@@ -71,7 +71,7 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """How busy main units are in windows of time."""
+    """How busy main units are in windows of time, each of which has at least so many cycles."""
 
     window_cycles: int
     edges: list[int]
@@ -80,12 +80,13 @@ class Counters:
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
     """Count how busy main units are from cycle `start` to cycle `end`."""
-    edges: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
-    if len(edges) < 2:
+    plain: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
+    if len(plain) < 2:
         return Counters(0, [], {})
+    edges, on_steps = step_edges(timeline, start, end, _WINDOWS)
     by_core = busy_windows(timeline, edges)
-    window = int(edges[1] - edges[0])
-    text = f"busy % (windows of {window:,} cycle{'s' * (window > 1)})"
+    window = int(plain[1] - plain[0])
+    text = f"busy % (windows of {'at least ' * on_steps}{window:,} cycle{'s' * (window > 1)})"
     if len(by_core) > 1:
         shares = {f"all {timeline.unit}s {text}": np.mean(list(by_core.values()), axis=0)}
         shares |= {f"{Row(core, MAIN, unit=timeline.unit).name} {text}": each for core, each in by_core.items()}
