@@ -53,6 +53,7 @@ from lstmsim.studies.shared.loading import load_chip as load_chip
 from lstmsim.studies.shared.loading import load_model as load_model
 from lstmsim.studies.shared.loading import load_scenario as load_scenario
 from lstmsim.studies.shared.product_files import save_result as save_result
+from lstmsim.studies.simulate.roofline import plot_roofline as plot_roofline
 from lstmsim.studies.simulate.run import Run as Run
 from lstmsim.studies.simulate.run import check_numerics as check_numerics
 from lstmsim.studies.simulate.run import explain as explain

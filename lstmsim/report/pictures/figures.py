@@ -13,10 +13,11 @@ from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
@@ -92,6 +93,17 @@ def ticks(axes: Axes) -> Any:
     return {"nbins": max(3, min(10, int(1.5 * room))), "steps": [1, 2, 5, 10]}
 
 
+def write_out(axis: Axis) -> None:
+    """Write the numbers of an axis out, with commas; a short logarithmic one has some between powers of ten."""
+    if axis.get_scale() == "log":
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _SHORT * low else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+#: Up to this ratio of its ends a logarithmic axis has ticks between powers of ten.
+_SHORT = 1000
 SUFFIXES = (".png", ".svg", ".pdf")
 
 _SETTINGS: Any = {

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis as PanelAxis
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, ticks
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, ticks, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.sweep.report import best_of, set_to
 from lstmsim.studies.sweep.run import Merged, SweepResult
@@ -74,14 +73,6 @@ def legend(figure: Picture, panel: Axes, handles: Sequence[Line2D], names: Seque
         lines.append(Line2D([], [], linestyle=""))
         shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
     figure.name(lines, shown, handlelength=3)
-
-
-def write_out(axis: PanelAxis) -> None:
-    """Write the numbers of an axis out, with commas; a logarithmic one has some between powers of ten."""
-    if axis.get_scale() == "log":
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 #: From this ratio of the largest to the smallest value on, an axis is logarithmic.
