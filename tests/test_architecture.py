@@ -73,6 +73,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "perfetto": ("lstmsim.analysis.files",),
     "pylibfst": ("lstmsim.analysis.files",),
     "pandas": ("lstmsim.report",),
+    "polars": ("lstmsim.report",),
 }
 
 FILE_LINES, FUNCTION_LINES = 600, 60

@@ -251,4 +251,4 @@ def _data(curves: LoadLatency) -> dict[str, Any]:
     return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}
 
 
-FORMS = Forms(_data, document, _records)
+FORMS = Forms(_data, document, _records, picture="lstmsim.studies.serve.picture:plot_load_latency")

@@ -191,4 +191,4 @@ def _records(result: SweepResult | Merged) -> Iterator[dict[str, Any]]:
         yield from records(store)
 
 
-FORMS = Forms(_data, _document, _records)
+FORMS = Forms(_data, _document, _records, picture="lstmsim.studies.sweep.picture:plot_sweep")

@@ -95,7 +95,7 @@ def test_every_command_that_draws_has_the_options_and_says_the_caption(
     ]
     assert [name for name in commands if "--style" not in runner.call(name, "--help").stdout] == []
     refused = runner.call("simulate", "s.yaml", "--style", "slides")
-    assert (refused.exit_code, refused.stderr) == (2, "--style: only with --timeline\n")
+    assert (refused.exit_code, refused.stderr) == (2, "--style: only with --timeline or --roofline\n")
     refused = runner.call("sweep", "s.yaml", "--out", "x", "--width", "page")
     assert refused.stderr == "--width: belongs to --plot, which is not given\n"
 
