@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lstmsim.report.pictures.figures import drawn, job_style
+from lstmsim.report.pictures.figures import drawn, job_style, write_out
 from lstmsim.report.styles import Look
 
 PAGE = Look("page")
@@ -71,7 +71,7 @@ def curves(
         if log:
             panel.set_yscale("log")
         panel.xaxis.set_major_formatter("{x:,.10g}")
-        panel.yaxis.set_major_formatter("{x:,.10g}")
+        write_out(panel.yaxis)
         panel.set_xlabel(labels[0])
         panel.set_ylabel(labels[1])
         panel.grid(color="#DDDDDD", linewidth=0.5)
