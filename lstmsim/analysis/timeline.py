@@ -519,6 +519,66 @@ def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
     return np.append(np.arange(start, end, length, dtype=np.int64), np.int64(end))
 
 
+#: So many windows at least of a time step show what happens within it; fewer would show a wave that is not there.
+_WINDOWS_OF_STEP = 4
+
+
+def step_edges(timeline: Timeline, start: int, end: int, windows: int) -> tuple[NDArray[np.int64], bool]:
+    """Cut cycles into windows of at least one length that hold whole time steps, where steps are short.
+
+    A mean over parts of steps that come again would draw a wave that is not there. Of steps side by side the longest
+    count. Where steps are long, or there are none, windows have that length.
+
+    timeline: whose steps count.
+    start, end, windows: as of `window_edges`, which gives the length.
+
+    Returns the edges of the windows, and whether some of them are those of steps.
+    """
+    plain = window_edges(start, end, windows)
+    length = int(plain[1] - plain[0]) if len(plain) > 1 else 1
+    began, step, layer = _steps(timeline, start, end, _WINDOWS_OF_STEP * length)
+    if not len(began):
+        return plain, False
+    edges = [start]
+    while (after := edges[-1] + length) < end:
+        near = slice(*np.searchsorted(began, [after, after + _WINDOWS_OF_STEP * length]))
+        if near.start < near.stop:
+            longest = layer[near][np.argmax(step[near])]
+            after = min(int(began[near][np.argmax(layer[near] == longest)]), end)
+        edges.append(after)
+    return np.array([*edges, end][: len(edges) + (edges[-1] < end)], dtype=np.int64), True
+
+
+def _steps(timeline: Timeline, low: int, high: int, below: int) -> tuple[NDArray[np.int64], ...]:
+    """The steps of layers that begin between two cycles and are shorter than `below`: begin, length, and the layer.
+
+    The end of a layer's last step stands there, too.
+    """
+    main = np.array([row.kind == MAIN for row in timeline.rows], dtype=bool)
+    issues = main[timeline.row] & (timeline.state == _BUSY) & (timeline.job >= 0) & (timeline.step >= 0)
+    issues &= (timeline.start >= low) & (timeline.start < high)
+    # layers of a job need not go on together
+    layer = timeline.layer[issues].astype(np.int64) + 1
+    layer += timeline.job[issues].astype(np.int64) * (layer.max(initial=0) + 1)
+    numbers = layer << 32 | timeline.step[issues]
+    known, place = np.unique(numbers, return_inverse=True)
+    if len(known) < 2:
+        return known[:0], known[:0], known[:0]
+    began = np.full(len(known), high, dtype=np.int64)
+    np.minimum.at(began, place, timeline.start[issues])
+    step = np.where(np.diff(known) == 1, np.diff(began), 0)
+    # the last one of a layer is taken to be as long as the one before
+    step = np.append(step, 0)
+    step[1:] = np.where(step[1:] > 0, step[1:], step[:-1])
+    short = (step > 0) & (step < below)
+    began, step, owner = began[short], step[short], known[short] >> 32
+    # where the last one ends
+    last = np.diff(owner, append=-1) != 0
+    began, step, owner = (np.append(a, b[last]) for a, b in ((began, began + step), (step, step), (owner, owner)))
+    order = np.argsort(began, kind="stable")
+    return began[order], step[order], owner[order]
+
+
 def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the cycles of each window that lie inside a span. Their sum is the total length of the spans.
 

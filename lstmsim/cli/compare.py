@@ -50,7 +50,7 @@ def compare_command(files: options.Outputs, **asked: Any) -> None:
         comparison = compare(**asked, progress=show)
     writers = {
         "csv": lambda path: options.write_table(path, comparison_rows(comparison)),
-        "plot": lambda path: lstmsim.plot_comparison(comparison, path),
+        "plot": lambda path: lstmsim.plot_comparison(comparison, path, look=files.look),
     }
     files.finish(comparison, writers)
     if asked["published"] and not any(machine.published for machine in comparison.machines):

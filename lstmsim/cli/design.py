@@ -38,4 +38,4 @@ def design_command(files: options.Outputs, **asked: Any) -> None:
         from lstmsim.studies.design.run import design
 
         result = design(**asked, progress=show, announce=options.remark)
-    files.finish(result, {"plot": lambda path: lstmsim.plot_design(result, path)})
+    files.finish(result, {"plot": lambda path: lstmsim.plot_design(result, path, look=files.look)})

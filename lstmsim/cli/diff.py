@@ -36,7 +36,7 @@ def diff_command(files: options.Outputs, **asked: Any) -> None:
 
         result = diff(**asked)
     writers = {
-        "picture": lambda path: lstmsim.plot_diff(result, path),
+        "picture": lambda path: lstmsim.plot_diff(result, path, look=files.look),
         "report": lambda path: lstmsim.save_diff(result, path),
     }
     files.finish(result, writers)

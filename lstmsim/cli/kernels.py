@@ -101,7 +101,9 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
         asked["numbers"] = True
     with progress("simulating") as show:
         report = run_gemm(*shape, threads=threads, **asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_threads(report, path)})
+    files.finish(
+        report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_threads(report, path, look=files.look)}
+    )
 
 
 @command(
@@ -126,7 +128,9 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
 
     with progress("searching") if asked["best"] else status("simulating") as show:
         report = run_sparse(**asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_blocks(report, path)})
+    files.finish(
+        report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_blocks(report, path, look=files.look)}
+    )
 
 
 @command(
@@ -167,9 +171,9 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     if "timeline" in files.paths:
         simulated_row(report, "timeline")
     writers = {
-        "picture": lambda path: lstmsim.plot_fusion(report, path),
+        "picture": lambda path: lstmsim.plot_fusion(report, path, look=files.look),
         "save": lambda path: save_graph(report.graph, path),
-        "timeline": lambda path: lstmsim.plot_kernels(report, path),
+        "timeline": lambda path: lstmsim.plot_kernels(report, path, look=files.look),
     }
     files.finish(report, writers, lambda: renderings.text(stamped(document(report, explain), report)))
     if report.wrong:

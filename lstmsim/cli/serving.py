@@ -156,7 +156,9 @@ def load_latency_command(files: options.Outputs, percentile: float, cdf_at: floa
     rows = curves.to_records()
     writers = {
         "csv": lambda path: options.write_table(path, [[*rows[0]], *([*row.values()] for row in rows)]),
-        "plot": lambda path: lstmsim.plot_load_latency(curves, path, percentile=percentile, cdf_at=cdf_at),
+        "plot": lambda path: lstmsim.plot_load_latency(
+            curves, path, percentile=percentile, cdf_at=cdf_at, look=files.look
+        ),
     }
     files.write(curves, writers)
     files.show(curves.to_text)

@@ -61,6 +61,12 @@ _OUTPUTS = (
         ".vcd (with both comes a GTKWave view, .gtkw, unless there is one)."
     ),
     options.picture_output("timeline", "Draw the run over time"),
+    options.picture_output(
+        "roofline",
+        "Draw how fast each layer was, below the peak of the chip and its memory's rate, with the numbers next to it "
+        "as .csv",
+        options.numbers_beside,
+    ),
     options.Output("report", "Write a page with everything about the run: .html.", (".html",)),
     options.Output(
         "outputs",
@@ -113,7 +119,10 @@ def simulate_command(
         shown.served = study.serving_or_refusal(result)
     writers = {
         "json": lambda path: options.write_json(path, shown.plain()),
-        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path),
+        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path, look=files.look),
+        "roofline": lambda path: import_module("lstmsim.studies.simulate.roofline").plot_roofline(
+            result, path, look=files.look
+        ),
         "report": lambda path: shown.save_page(path, files, device),
         "outputs": shown.save_outputs,
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),

@@ -58,6 +58,23 @@ class Evidence:
     inside: str = "every size that the contract allows"  # where that was shown, or why no hardware stands behind them
 
 
+@record
+class MemoryRate:
+    """What the memory beside the cores of a chip gives to all of them together.
+
+    bytes_per_cycle: its rate, in bytes a cycle of the chip's clock.
+    weight_bytes: bytes of a weight there.
+    source: the keys of the chip that say so.
+
+    >>> MemoryRate(64.0, 0.5, "memory.gb_per_s").bytes_per_cycle
+    64.0
+    """
+
+    bytes_per_cycle: float
+    weight_bytes: float
+    source: str
+
+
 #: The keys that a chip of any kind has.
 COMMON = ("name", "frequency_mhz", "cores", "sources", "kind")
 
@@ -330,6 +347,13 @@ class Target(Entries, ABC):
 
     def element_bytes(self, chip: Any) -> int | None:
         """Bytes of an element of what is timed; None: cycles do not depend on the precision.
+
+        chip: one of this kind.
+        """
+        return None
+
+    def memory_rate(self, chip: Any) -> MemoryRate | None:
+        """What the memory of a chip gives; None: the machine times no memory from which weights come.
 
         chip: one of this kind.
         """

@@ -13,7 +13,7 @@ from math import isfinite
 from operator import attrgetter
 from os import PathLike, fspath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
@@ -41,6 +41,7 @@ class Forms:
     html: gives an HTML fragment with everything escaped; None: that of the document.
     axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
         are joined; None: a page draws no chart.
+    picture: module and name of the function that draws what a notebook shows below, as `module:function`; "": none.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
@@ -48,6 +49,15 @@ class Forms:
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
     axes: Callable[[Any], Sequence[str]] | None = None
+    picture: str = ""
+
+
+class Drawn(Protocol):
+    """A picture as a notebook shows it."""
+
+    caption: str
+
+    def _repr_png_(self) -> bytes: ...
 
 
 class Result:
@@ -128,8 +138,14 @@ class Result:
         return result_page(document, title or type(self).__name__, command=command, records=records, axes=axes)
 
     def _repr_html_(self) -> str:
-        """How a notebook shows the result."""
+        """How a notebook shows the result; its picture is drawn now, when it is shown."""
         forms = self._forms()
+        if not forms.picture:
+            return self._page(forms)
+        module, _, function = forms.picture.partition(":")
+        return self._page(forms) + in_page(lambda: getattr(import_module(module), function)(self))
+
+    def _page(self, forms: Forms) -> str:
         if forms.html is not None:
             return forms.html(self)
         shown = self._shown()
@@ -167,6 +183,30 @@ class Table(Result):
             text = "to_pandas() needs the extra: pip install 'lstmsim[pandas]'; to_records() gives the rows without it"
             raise InputError(text) from None
         return pandas.DataFrame.from_records(self.to_records())
+
+    def to_polars(self) -> Any:
+        """Give the table as a `polars.DataFrame`, a row for each record; `InputError` if polars is not installed."""
+        try:
+            import polars
+        except ModuleNotFoundError:
+            text = "to_polars() needs the extra: pip install 'lstmsim[polars]'; to_records() gives the rows without it"
+            raise InputError(text) from None
+        # types of columns follow from all rows: whole numbers may come before fractions
+        return polars.from_dicts(self.to_records(), infer_schema_length=None)
+
+
+def in_page(draw: Callable[[], Drawn]) -> str:
+    """Give a picture as a part of an HTML fragment; a sentence where it cannot be drawn."""
+    from base64 import b64encode
+
+    from lstmsim.report.html.markup import Markup, attributes, element
+
+    try:
+        picture = draw()
+    except InputError as error:
+        return element("p", f"no picture: {error}")
+    source = f"data:image/png;base64,{b64encode(picture._repr_png_()).decode()}"
+    return Markup(f"<img{attributes({'alt': picture.caption, 'style': 'max-width: 100%', 'src': source})}>")
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:

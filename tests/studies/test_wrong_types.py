@@ -96,7 +96,7 @@ OF: dict[str, Callable[[], dict[str, Any]]] = {
     "plot_threads": lambda: {"report": product()},
     "run_fusion": lambda: {"graph": "softmax", "cycles": False, "numbers": False},
     "plot_fusion": lambda: {"report": fused()},
-    "plot_kernels": lambda: {"report": fused()},
+    "plot_kernels": lambda: {"report": lstmsim.run_fusion("softmax", sizes={"rows": 8}, numbers=False)},
     "validate": lambda: {"groups": ["brainwave-fitted"]},
 }
 

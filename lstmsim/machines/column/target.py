@@ -20,7 +20,7 @@ from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
 from lstmsim.machines.column.subset import outside
-from lstmsim.machines.target import Evidence, Fault, Fidelity, StructuralModel, Target
+from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, StructuralModel, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import SPLITS, Job, claims_of
 from lstmsim.program.program import Buffer, Core, Program
@@ -242,6 +242,13 @@ class _ColumnTarget(Target):
             return []
         detail = "thread_policy coarse -> fine"
         return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
+
+    def memory_rate(self, chip: ColumnNpu) -> MemoryRate | None:
+        """The memory beside the chip, if there is one."""
+        if chip.memory is None:
+            return None
+        widest = max(core.weight_bits for core in chip.cores)
+        return MemoryRate(1000 * chip.memory.gb_per_s / chip.frequency_mhz, widest / 8, "memory.gb_per_s, weight_bits")
 
     def shared_parts(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and the links between cores where a job is split."""

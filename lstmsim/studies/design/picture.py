@@ -7,7 +7,8 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from lstmsim.report.pictures.figures import Picture, drawn, short
+from lstmsim.report.pictures.figures import Picture, drawn, letters, short
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.design.result import Design
 
 _BEST, _SEEN, _BOUND = "#D55E00", "#9A9A9A", "#0072B2"
@@ -15,20 +16,22 @@ _BEST, _SEEN, _BOUND = "#D55E00", "#9A9A9A", "#0072B2"
 _NAMED = 12
 
 
-def plot_design(result: Design, path: str | os.PathLike[str] | None = None) -> Picture:
+def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw the front over its first two objectives; of one objective the bounds of all designs, lowest first, and the
     designs that were simulated.
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
     """
-    with drawn(path, figsize=(8.5, 5)) as figure:
+    with drawn(path, look=look) as figure:
+        figure.fit(8.5, 5)
         axes = figure.subplots()
         if len(result.minimise) > 1:
             _front(axes, result)
         else:
             _proof(axes, result)
         where = f" on {result.device}" if result.device else ""
-        axes.set_title(short(f"{result.scenario}{where}: {result.space:,} designs", 100), loc="left", parse_math=False)
+        figure.head([short(f"{result.scenario}{where}: {result.space:,} designs", 100)])
         axes.grid(color="#E4E4E4", linewidth=0.6)
         axes.set_axisbelow(True)
         if axes.get_legend_handles_labels()[0]:
@@ -51,7 +54,7 @@ def _front(axes: Axes, result: Design) -> None:
             (each.objective[0], each.objective[1]),
             xytext=(4, 4),
             textcoords="offset points",
-            fontsize=8,
+            fontsize=letters(8),
         )
     rest = f"; not drawn: {', '.join(result.minimise[2:])}" if len(result.minimise) > 2 else ""
     axes.set_xlabel(result.minimise[0] + rest)

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
 from lstmsim.base.files import whole_file
 from lstmsim.report.document import Document
 from lstmsim.report.page.frame import result_page
-from lstmsim.report.pictures.figures import Picture, drawn, settings, short
+from lstmsim.report.pictures.figures import Picture, drawn, letters, set_cycles, settings, short, ticks
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.diff.report import FORMS, headline, piece
 from lstmsim.studies.diff.result import Diff
 from lstmsim.studies.diff.sides import paired
@@ -22,6 +23,7 @@ from lstmsim.studies.shared.request import Path
 from lstmsim.studies.simulate.picture import (
     SPAN_LIMIT,
     View,
+    axes_inches,
     draw_fractions,
     draw_labels,
     draw_spans,
@@ -37,15 +39,16 @@ _BARS, _CORES, _ROWS = 10, 2, 14
 _LESS, _MORE, _ALL, _MARK = "#0072B2", "#D55E00", "#33434D", "#B0420A"
 
 
-def plot_diff(diff: Diff, path: Path | None = None) -> Picture:
+def plot_diff(diff: Diff, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw a diff: the waterfall of the critical path above both runs over time, the parting cycle marked.
 
     diff: what `diff` gave.
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
 
     Rows of the waterfall are differences: it begins at 0 and ends at the difference of the makespans.
     """
-    with drawn(path) as figure:
+    with drawn(path, look=look) as figure:
         _draw(figure, diff)
     return figure
 
@@ -68,7 +71,7 @@ def save_diff(diff: Diff, path: Path) -> None:
         file.write(page)
 
 
-def _draw(figure: Figure, diff: Diff) -> None:
+def _draw(figure: Picture, diff: Diff) -> None:
     timelines = _aligned(diff)
     end = max(*diff.makespan_cycles, 1)
     # both on one axis, also where names must fit
@@ -76,29 +79,30 @@ def _draw(figure: Figure, diff: Diff) -> None:
     heights = [[row_height(row.kind) for row in view.rows] for view in views]
     bars = min(sum(row.cycles[0] != row.cycles[1] for row in diff.path), _BARS) + 1
     inches = [0.24 * bars + 0.5, *(rows_inches(each) for each in heights)]
-    figure.set_size_inches(12, sum(inches) + 1.8)
+    figure.fit(12, sum(inches) + 1.8, fixed=sum(inches))
+    width = axes_inches(figure)
     waterfall, *panels = figure.subplots(3, 1, height_ratios=inches)
     _waterfall(waterfall, diff)
     for side, (axes, timeline, view, rows) in enumerate(zip(panels, timelines, views, heights, strict=True)):
         centres = set_rows(axes, view, rows)
         if len(view) > SPAN_LIMIT:
-            draw_fractions(axes, view, centres, rows)
+            draw_fractions(axes, timeline, view, centres, rows)
         else:
-            draw_spans(axes, view, centres, rows)
-            draw_labels(axes, timeline, view, centres)
-        axes.set_xlim(0, end)
+            draw_spans(axes, view, centres, rows, width)
+            draw_labels(axes, timeline, view, centres, width)
         left_out = f"; not shown: {view.left_out}" if view.left_out else ""
         name = f"{'AB'[side]}: {short(diff.names[side], 70)}, {diff.makespan_cycles[side]:,} cycles{left_out}"
-        axes.set_title(name, loc="left", fontsize=8, parse_math=False)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_title(name, loc="left", fontsize=letters(8), parse_math=False)
+        set_cycles(axes, 0, end)
         if diff.parts_at is not None:
             axes.axvline(diff.parts_at.cycle, color=_MARK, linewidth=1.2, linestyle="--")
     if diff.parts_at is not None:
         cycle = diff.parts_at.cycle
         text = f"they part at cycle {cycle:,} "
-        panels[0].set_title(text, loc="right", fontsize=8, color=_MARK)
-    panels[1].set_xlabel("time (cycles)")
-    figure.suptitle(textwrap.fill(short(headline(diff), 400), 120), fontsize=9, parse_math=False)
+        panels[0].set_title(text, loc="right", fontsize=letters(8), color=_MARK)
+    panels[0].set_xlabel("")
+    said = short(headline(diff), 400)
+    figure.head([textwrap.fill(said, 120) if figure.look == SCREEN else said])
     job, state = (np.concatenate([getattr(each, name) for each in views]) for name in ("job", "state"))
     set_legend(figure, timelines[0], replace(views[0], job=job, state=state))
 
@@ -124,16 +128,17 @@ def _waterfall(axes: Axes, diff: Diff) -> None:
             xytext=(3, 0),
             textcoords="offset points",
             va="center_baseline",
-            fontsize=7,
+            fontsize=letters(7),
         )
         if place + 1 < len(changes) - 1:
             axes.plot([start + change] * 2, [place, place + 1], color="#999999", linewidth=0.5)
     axes.axvline(0, color="#333333", linewidth=0.6)
-    axes.set_yticks(range(len(changes)), [*(short(name, 48) for name, _ in rows), "makespan"], fontsize=7)
+    axes.set_yticks(range(len(changes)), [*(short(name, 48) for name, _ in rows), "makespan"], fontsize=letters(7))
     axes.set_ylim(len(changes) - 0.5, -0.5)
     axes.use_sticky_edges = False
     axes.margins(x=0.06)
-    axes.set_title("The critical path: B - A in cycles", loc="left", fontsize=8)
+    axes.set_title("The critical path: B - A in cycles", loc="left", fontsize=letters(8))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, **ticks(axes)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+,.0f}" if value else "0")
 
 

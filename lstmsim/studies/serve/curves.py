@@ -254,4 +254,10 @@ def _data(curves: LoadLatency) -> dict[str, Any]:
     return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}
 
 
-FORMS = Forms(_data, document, _records, axes=lambda _: ("load", f"p{_SHOWN:g}_ms", "machine", "line"))
+FORMS = Forms(
+    _data,
+    document,
+    _records,
+    axes=lambda _: ("load", f"p{_SHOWN:g}_ms", "machine", "line"),
+    picture="lstmsim.studies.serve.picture:plot_load_latency",
+)

@@ -46,6 +46,8 @@ def about(scenario: Scenario, *, jobs: bool = True) -> dict[str, Any]:
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
+#: Most operations of a run whose timeline a notebook shows unasked: more take seconds.
+MAX_SHOWN_OPERATIONS = 100_000
 #: Operations of the first steps that are explained in place of more: their alternatives take about a minute.
 _WINDOW_OPERATIONS = 2_500_000
 #: Steps that are explained at least, if they can be: the first one may find caches cold.
@@ -120,7 +122,14 @@ class Run:
         return self.report.to_text()
 
     def _repr_html_(self) -> str:
-        return self.report._repr_html_()
+        from lstmsim.report.html.markup import element
+        from lstmsim.report.results import in_page
+        from lstmsim.studies.simulate.picture import plot
+
+        page = self.report._repr_html_()
+        if self.operations > MAX_SHOWN_OPERATIONS:
+            return page + element("p", f"no picture: {self.operations:,} operations take long; lstmsim.plot draws them")
+        return page + in_page(lambda: plot(self.timeline))
 
 
 @takes(SimulateRequest)

@@ -11,9 +11,10 @@ from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.report.document import Document, Section
+from lstmsim.report.styles import SCREEN
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.request import Path, Source, takes, wrong_value
-from lstmsim.studies.simulate.request import Cores, End, Start, TimelineRequest
+from lstmsim.studies.simulate.request import Cores, Drawn, End, Start, TimelineRequest
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ class PlotRequest:
     start: Start = None
     end: End = None
     cores: Cores = None
+    look: Drawn = SCREEN
 
 
 @takes(PlotRequest)
@@ -154,7 +156,8 @@ def plot(request: PlotRequest) -> Picture:
     from lstmsim.studies.simulate import picture as plots
 
     timeline = request.timeline.timeline if isinstance(request.timeline, Run) else request.timeline
-    return plots.plot(timeline, request.path, start=request.start, end=request.end, cores=request.cores)
+    window = {"start": request.start, "end": request.end}
+    return plots.plot(timeline, request.path, **window, cores=request.cores, look=request.look)
 
 
 @takes(TimelineRequest)
@@ -171,5 +174,5 @@ def timeline(request: TimelineRequest) -> Picture:
     ...     timeline(file, start=0, end=100)._repr_png_()[1:4]
     b'PNG'
     """
-    drawn = load_trace(request.trace)
-    return plot(drawn, request.path, start=request.start, end=request.end, cores=request.cores)
+    window = {"start": request.start, "end": request.end}
+    return plot(load_trace(request.trace), request.path, **window, cores=request.cores, look=request.look)

@@ -175,4 +175,4 @@ def _axes(result: SweepResult | Merged) -> list[str]:
     return [next(several, up), up, "pareto"]
 
 
-FORMS = Forms(_data, _document, _records, axes=_axes)
+FORMS = Forms(_data, _document, _records, axes=_axes, picture="lstmsim.studies.sweep.picture:plot_sweep")
