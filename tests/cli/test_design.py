@@ -107,7 +107,7 @@ def test_a_bound_on_latencies_rules_out() -> None:
         "--device", "none", "--minimise", "npe", "--axis", f"{C}.npe=1024,4096,16384", *RAW, "--bound-ms", "0.03"
     )
     assert data["best"][0]["objective"] == 4096
-    assert data["pruned"].get("bound_ms: recurrence", 0) + data["late"] == 1
+    assert data["pruned"].get("bound_ms: latency", 0) + data["late"] == 1
 
 
 RAW = ("--set", f"{C}.vp=null", "--set", f"{C}.tree_inputs=null", "--set", f"{C}.cat=1")

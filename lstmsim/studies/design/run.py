@@ -174,9 +174,9 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
                 codes = np.array([names.setdefault(each, len(names)) for each in due[1]], np.int8)
                 which[box.points] = codes[due[0]]
         if request.bound_ms is not None:
-            wait = percentile_of(own.latencies, request.percentile, own.leave) / box.scenario.chip.frequency_mhz / 1000
+            wait = percentile_of(own, request.percentile) / box.scenario.chip.frequency_mhz / 1000
             late = np.broadcast_to(wait * _ROUNDED > request.bound_ms, box.points.shape)
-            labels.mark(box.points[late], PRUNED, "bound_ms: recurrence")
+            labels.mark(box.points[late], PRUNED, "bound_ms: latency")
         if there is not None and blocks is not None:
             needs = multiplier_blocks(box, there)
             blocks[box.points] = 0 if needs is None else np.where(own.whole, needs, 0)
@@ -186,8 +186,8 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
 def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column, list[str]]]:
     """The least of what is minimised, and what it is due to: (numbers of names, names)."""
     if objective in _PERCENT:
-        cycles = percentile_of(own.latencies, _PERCENT[objective], own.leave)
-        return cycles / box.scenario.chip.frequency_mhz / 1000 * _ROUNDED, (0, ["recurrence"])
+        cycles = percentile_of(own, _PERCENT[objective])
+        return cycles / box.scenario.chip.frequency_mhz / 1000 * _ROUNDED, (0, ["latency"])
     if not OBJECTIVES[objective]:
         return 0.0, (0, ["what it takes"])
     table = np.stack([np.broadcast_to(each, box.points.shape) for each in own.makespan.values()] or [0 * box.points])

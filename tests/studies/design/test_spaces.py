@@ -125,7 +125,7 @@ def bounds_of(seed: int, most: int) -> Counter[str]:
                 numbers = truth.outcomes[points[place]].numbers
                 assert np.broadcast_to(least, points.shape)[place] <= numbers[MAKESPAN], (seed, name, points[place])
                 counts[name] += int(np.broadcast_to(least, points.shape)[place] == numbers[MAKESPAN])
-        waits = np.broadcast_to(percentile_of(own.latencies, 95, own.leave), points.shape)
+        waits = np.broadcast_to(percentile_of(own, 95), points.shape)
         for place in np.flatnonzero(done).tolist():
             numbers, one = truth.outcomes[points[place]].numbers, truth.scenarios[points[place]]
             counts["points"] += 1

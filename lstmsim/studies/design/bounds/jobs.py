@@ -46,6 +46,8 @@ class Bounded:
     latencies: (jobs, least cycles) of jobs that are alike.
     leave: whether some jobs may be rejected, so that it is not known whose latencies count.
     whole: whether every core can run every model; `lstmsim fit` counts no other chips.
+    held, contexts, spread: cycles that each of these holds a context, the contexts of the chip, and the cycles from the
+        first arrival to the last one; empty where some jobs are not bounded.
     """
 
     broken: dict[str, Column]
@@ -53,6 +55,9 @@ class Bounded:
     latencies: tuple[tuple[int, Column], ...]
     leave: bool
     whole: Column
+    held: tuple[Column, ...] = ()
+    contexts: Column = 1
+    spread: int = 0
 
 
 def bounded(box: Box) -> Bounded | None:
@@ -95,7 +100,14 @@ class _Bounding:
         latencies = [(len(kind.releases), cycles) for kind, cycles in zip(kinds, alone, strict=True)] if kinds else []
         latencies += [(left, np.asarray(1))] if left else []
         whole = reduce(np.logical_and, [each for able in self.able.values() for each in able])
-        return Bounded(broken, makespan, tuple(latencies), any(job.may_leave for job in jobs), whole)
+        leave = any(job.may_leave for job in jobs)
+        shared: dict[str, Any] = {}
+        if kinds and not left and not any(job.after is not None for job in jobs):
+            comes = [release for kind in kinds for release in kind.releases]
+            shared["held"] = tuple(self._best(kind, "held") for kind in kinds)
+            shared["contexts"] = sum(self.contexts[entry] for entry in self.entry_of)
+            shared["spread"] = max(comes) - min(comes)
+        return Bounded(broken, makespan, tuple(latencies), leave, whole, **shared)
 
     def _kinds(self, jobs: Sequence[Job], count: int) -> list[_Kind]:
         made: dict[Any, _Kind] = {}
@@ -163,18 +175,29 @@ class _Bounding:
             makespan[name] = np.maximum(makespan.get(name, 0), own)
 
 
-def percentile_of(latencies: Sequence[tuple[int, Column]], percent: int, leave: bool) -> Column:
-    """The least a percentile of latencies can be, in cycles: of the least of each job, or of any, if some may leave."""
-    if leave:
-        return reduce(np.minimum, [cycles for _, cycles in latencies])
-    counts = np.array([number for number, _ in latencies])
-    table = np.stack(np.broadcast_arrays(*(cycles for _, cycles in latencies))).reshape(len(counts), -1)
-    order = np.argsort(table, axis=0, kind="stable")
-    table, ranks = np.take_along_axis(table, order, axis=0), counts[order].cumsum(axis=0)
+def percentile_of(own: Bounded, percent: int) -> Column:
+    """The least that a percentile of latencies can be, in cycles; where some may leave, of any job."""
+    if own.leave:
+        return reduce(np.minimum, [cycles for _, cycles in own.latencies])
+    counts = np.array([number for number, _ in own.latencies])
     rank, part, whole = rank_below(int(counts.sum()), percent)
+    last = min(rank + 1, int(counts.sum()) - 1)
+    low, high = (_ranked(counts, [cycles for _, cycles in own.latencies], place)[0] for place in (rank, last))
+    if own.held:
+        # so many jobs, at least those that hold a context shortest, are through within the latency and the arrivals
+        low, high = (
+            np.maximum(each, -(-_ranked(counts, own.held, place)[1] // own.contexts) - own.spread)
+            for each, place in ((low, rank), (high, last))
+        )
+    return low + (high - low) * part / whole
 
-    def at(place: int) -> Column:
-        return np.take_along_axis(table, (ranks > place).argmax(axis=0)[None], axis=0)[0]
 
-    low = at(rank)
-    return low + (at(min(rank + 1, int(counts.sum()) - 1)) - low) * part / whole
+def _ranked(counts: Any, columns: Sequence[Column], place: int) -> tuple[Column, Column]:
+    """The number at a place among sorted ones, of which each column stands for several; and the sum up to it."""
+    table = np.stack(np.broadcast_arrays(*columns)).reshape(len(counts), -1)
+    order = np.argsort(table, axis=0, kind="stable")
+    table, ends = np.take_along_axis(table, order, axis=0), counts[order].cumsum(axis=0)
+    number = np.take_along_axis(table, (ends > place).argmax(axis=0)[None], axis=0)[0]
+    begins = ends - counts[order]
+    total = (np.clip(place + 1 - begins, 0, counts[order]) * np.where(table < NEVER, table, 0)).sum(axis=0)
+    return number, total
