@@ -131,7 +131,8 @@ function update() {
   const unknown = every.filter((at) => !isDrawn(at)).length;
   const none = unknown ? ` ${number(unknown)} rows have no point: a number is missing.` : "";
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
-  said.textContent = brush ? `${number(kept.length)} of ${number(count)} rows are within the box${more}.` : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
+  const inBox = `${number(kept.length)} of ${number(count)} rows are within the box${more}.`;
+  said.textContent = brush ? inBox : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
   legend.replaceChildren(...(bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
     sample.style.background = colourOf(place);

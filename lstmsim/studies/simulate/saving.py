@@ -87,15 +87,12 @@ def save_report(
     result = run_of(result, "save_report")
     import os
 
-    from lstmsim.analysis.explanations.explanation import Explanation
     from lstmsim.studies.serve.result import Serving
 
     if serving is not None:
         expect(serving, (Serving, Refused), "save_report", "as serving what lstmsim.serving(result) gives")
     if explanation is not None:
-        expect(explanation, (Explanation,), "save_report", "as explanation what lstmsim.explain(result) gives")
-        if explanation.window is None and explanation.makespan_cycles != result.report.makespan_cycles:
-            refuse([Mistake("explanation", "is of another run: it has another makespan")])
+        _check_explanation(explanation, result)
     refuse([Mistake("trace_path", "the name is empty")] if trace_path is not None and not os.fspath(trace_path) else [])
 
     from lstmsim.base.files import whole_file
@@ -118,6 +115,16 @@ def save_report(
     )
     with whole_file(path) as file:
         file.write(page)
+
+
+def _check_explanation(explanation: object, result: Run) -> None:
+    """Refuse what is no explanation of the run."""
+    from lstmsim.analysis.explanations.explanation import Explanation
+
+    expect(explanation, (Explanation,), "save_report", "as explanation what lstmsim.explain(result) gives")
+    assert isinstance(explanation, Explanation)
+    if explanation.window is None and explanation.makespan_cycles != result.report.makespan_cycles:
+        refuse([Mistake("explanation", "is of another run, which has another makespan")])
 
 
 def _fitting(result: Run, device: str | None) -> Document:

@@ -285,6 +285,17 @@ def test_long_lists_of_jobs_are_cut_with_a_count_and_keep_the_slowest() -> None:
     assert f"j{count - 1}" in text
 
 
+def test_the_explanation_must_be_that_of_the_run(tmp_path: Path) -> None:
+    explanation = api.explain(run("one job"))
+    api.save_report(run("one job"), tmp_path / "page.html", explanation=explanation)
+    reader = Reader((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert [each["id"] for each in reader.all("script") if "id" in each] == ["data-timeline", "data-what-if"]
+    assert "WHY NOT 100 %" in reader.by_id["why"]
+    with pytest.raises(InputError, match="explanation: is of another run"):
+        api.save_report(run("row"), tmp_path / "other.html", explanation=explanation)
+    assert not (tmp_path / "other.html").exists()
+
+
 def test_only_markup_is_taken_as_markup() -> None:
     assert Markup("<b>") + "<" == "<b>&lt;"
     assert element("p", f"{Markup('<b>')}") == "<p>&lt;b&gt;</p>"

@@ -37,11 +37,6 @@ def job_class(number: int) -> str:
     return f"j{number % LOOKS}"
 
 
-def job_ink(number: int) -> str:
-    """Give the class of text on a job, with a rim of the job's colour that keeps hatches off the letters."""
-    return f"t{number % len(JOB_STYLES)}"
-
-
 def state_class(name: str) -> str:
     """Give the class of a wait, or of PE-cycles."""
     return f"w-{name}"

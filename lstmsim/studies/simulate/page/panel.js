@@ -19,9 +19,11 @@ class Explorer {
     Object.assign(this, { spans, place, level: spans.levels[0], kinds: spans.kinds, found: null, waiting: 0 });
     spans.mean = ((spans.last - spans.first) * spans.rows.length) / Math.max(1, this.level.start.length);
     spans.label = (at, letters) => this.label(at, letters);
-    this.field = make("input", { type: "search", placeholder: "Search: job, reason, layer 0, step 3", "aria-label": "Search spans", keydown: (event) => this.typedIn(event), input: () => this.forget() });
+    const searching = { type: "search", placeholder: "Search: job, reason, layer 0, step 3", "aria-label": "Search spans" };
+    this.field = make("input", { ...searching, keydown: (event) => this.typedIn(event), input: () => this.forget() });
     this.hits = make("span", { class: "note", role: "status" });
-    [this.from, this.to] = ["First cycle", "Cycle behind the last"].map((label) => make("input", { type: "number", "aria-label": label, change: () => this.typedWindow() }));
+    const cycle = (label) => make("input", { type: "number", "aria-label": label, change: () => this.typedWindow() });
+    [this.from, this.to] = [cycle("First cycle"), cycle("Cycle behind the last")];
     this.sums = make("div", { id: "selection" });
     this.words = make("div", { id: "span", "aria-live": "polite" });
     this.view = new View(spans, (window) => this.selected(window), (span) => this.showSpan(span));
@@ -108,8 +110,9 @@ class Explorer {
     const named = (kind) => `${this.state(kind)}\n${this.job(kind)}`.toLowerCase().includes(rest);
     const fits = Array.from({ length: kinds.count }, (_, kind) => (exact >= 0 ? kinds.job[kind] === exact : named(kind)));
     const inRow = spans.rows.map(([name]) => exact < 0 && name.toLowerCase().includes(rest));
+    const equal = (wanted, value) => wanted === null || wanted === value;
     return (kind, group, row, at) =>
-      (fits[kind] || inRow[row]) && (numbers.layer === null || kinds.layer[kind] === numbers.layer) && (numbers.step === null || level.step[at] === numbers.step);
+      (fits[kind] || inRow[row]) && equal(numbers.layer, kinds.layer[kind]) && equal(numbers.step, level.step[at]);
   }
 
   /** Goes to the next span that fits the search, or to the one before. */
@@ -138,8 +141,9 @@ class Explorer {
     ];
     const title = `Cycles ${number(low)} to ${number(high)}: ${number(high - low)} cycles, ${number((high - low) / spans.mhz)} µs`;
     const said = spans.bin > 1 ? ` The window ends where bins of ${number(spans.bin)} cycles do.` : "";
-    const trio = make("div", { class: "trio" }, ...tables.map((each) => make("div", {}, scrolled(each))));
-    this.sums.replaceChildren(make("h3", {}, title), make("p", { class: "note" }, `Sums over rows, exact.${said} A number leads to its spans.`), trio, make("div", { id: "behind" }));
+    const trio = make("div", { class: "trio" }, ...[tables.slice(0, 1), tables.slice(1)].map((each) => make("div", {}, ...each.map(scrolled))));
+    const note = make("p", { class: "note" }, `Sums over rows, exact.${said} A number leads to its spans.`);
+    this.sums.replaceChildren(make("h3", {}, title), note, trio, make("div", { id: "behind" }));
     tables.forEach(enhance);
   }
 
@@ -162,7 +166,8 @@ class Explorer {
       return link(number(sum[group]), "The spans behind this number", list);
     };
     const sorted = [...sums].sort(([, a], [, b]) => b[0] - a[0] || b[1] - a[1]);
-    const rows = sorted.slice(0, NAMED).map(([key, sum]) => [name(key), ...present.flatMap((group) => (group ? [cell(key, sum, group)] : [cell(key, sum, 0), percent(sum[0], all)]))]);
+    const cells = (key, sum, group) => [cell(key, sum, group), ...(group ? [] : [percent(sum[0], all)])];
+    const rows = sorted.slice(0, NAMED).map(([key, sum]) => [name(key), ...present.flatMap((group) => cells(key, sum, group))]);
     if (sorted.length > NAMED) rows.push([`and ${number(sorted.length - NAMED)} more`, ...heads.map(() => "")]);
     return tableOf(title, [head, ...heads], rows);
   }
@@ -186,7 +191,8 @@ class Explorer {
     if (!span) return this.words.replaceChildren();
     const { spans, level, kinds } = this, [row, at] = span, kind = level.kind[at], start = level.start[at], end = level.end[at];
     const [name, meaning] = spans.states[kinds.state[kind]], [rowName, group] = spans.rows[row];
-    const next = at + 1 < level.offset[row + 1] && level.start[at + 1] === end ? `${this.state(level.kind[at + 1])} ${this.where(at + 1)}` : "its row has nothing next";
+    const follows = at + 1 < level.offset[row + 1] && level.start[at + 1] === end;
+    const next = follows ? `${this.state(level.kind[at + 1])} ${this.where(at + 1)}` : "its row has nothing next";
     const pairs = [
       ["where", rowName],
       ["when", `cycles ${number(start)} to ${number(end)}: ${number(end - start)} cycles, ${number((end - start) / spans.mhz)} µs`],
@@ -221,7 +227,8 @@ class Explorer {
         sums.set(key, (sums.get(key) ?? 0) + cycles);
       });
       const [longest] = [...sums].sort((a, b) => b[1] - a[1]);
-      if (longest) said.push(`${name}: ${longest[0]} for ${number(longest[1])} of ${number(level.end[at] - level.start[at])} cycles${sums.size > 1 ? ", and else" : ""}`);
+      const of = `of ${number(level.end[at] - level.start[at])} cycles${sums.size > 1 ? ", and else" : ""}`;
+      if (longest) said.push(`${name}: ${longest[0]} for ${number(longest[1])} ${of}`);
     });
     return said.join("; ");
   }
@@ -236,9 +243,11 @@ class Explorer {
       const kind = level.kind[span];
       if (job >= 0 ? kinds.job[kind] !== job : kinds.core[kind] !== core) return;
       on += cycles;
-      if (said.length < MENTIONED) said.push(`${this.state(kind)}, ${this.where(span)} (${number(cycles)}; next waits for ${spans.held[kinds.held[kind]]})`);
+      const held = `${number(cycles)}; next waits for ${spans.held[kinds.held[kind]]}`;
+      if (said.length < MENTIONED) said.push(`${this.state(kind)}, ${this.where(span)} (${held})`);
     });
-    return on ? `${number(on)} of ${number(level.end[at] - level.start[at])} cycles are on it, as ${said.join("; ")}` : "not on it: the path is with other work then";
+    if (!on) return "not on it: the path is with other work then";
+    return `${number(on)} of ${number(level.end[at] - level.start[at])} cycles are on it, as ${said.join("; ")}`;
   }
 }
 
@@ -246,7 +255,12 @@ class Explorer {
 function whatIf({ base, changes, pairs }, place) {
   const on = new Set(), said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
   const boxes = changes.map((each) => {
-    const box = make("input", { type: "checkbox", disabled: each.cycles === null, change: () => { box.checked ? on.add(each.name) : on.delete(each.name); show(); } });
+    const change = () => {
+      if (box.checked) on.add(each.name);
+      else on.delete(each.name);
+      show();
+    };
+    const box = make("input", { type: "checkbox", disabled: each.cycles === null, change });
     return make("label", {}, box, ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`));
   });
   const bar = (name, cycles, most) => {
@@ -255,14 +269,19 @@ function whatIf({ base, changes, pairs }, place) {
     return make("div", {}, make("span", {}, `${name}: ${number(cycles)} cycles`), length);
   };
   function show() {
-    const names = [...on];
-    const result = names.length === 1 ? changes.find((each) => each.name === names[0]) : pairs.find((each) => names.length === 2 && names.every((name) => each.pair.includes(name)));
+    const names = [...on], both = names.join(" + ");
+    const isPair = (each) => names.length === 2 && names.every((name) => each.pair.includes(name));
+    const result = names.length === 1 ? changes.find((each) => each.name === both) : pairs.find(isPair);
     bars.replaceChildren();
     if (!names.length) return void (said.textContent = "Switch one or two changes on.");
-    if (!result) return void (said.textContent = `${names.join(" + ")}: not simulated. ${names.length > 2 ? "Only single changes and pairs are." : "Only the most promising pairs are."}`);
-    const most = Math.max(base.cycles, result.cycles), slow = result.slowest === null ? "" : ` Slowest requests: ${number(result.slowest)} cycles (${number(base.slowest)} as it is).`;
-    said.textContent = `${names.join(" + ")}: ${number(result.cycles)} cycles instead of ${number(base.cycles)} (${(base.cycles / result.cycles).toFixed(2)} times as fast), utilization ${percent(result.utilization, 1)} instead of ${percent(base.utilization, 1)}.${slow}`;
-    bars.replaceChildren(bar("as it is", base.cycles, most), bar(names.join(" + "), result.cycles, most));
+    const why = names.length > 2 ? "Only single changes and pairs are." : "Only the most promising pairs are.";
+    if (!result) return void (said.textContent = `${both}: not simulated. ${why}`);
+    const times = `${number(result.cycles)} cycles instead of ${number(base.cycles)} (${(base.cycles / result.cycles).toFixed(2)} times as fast)`;
+    const used = `utilization ${percent(result.utilization, 1)} instead of ${percent(base.utilization, 1)}`;
+    const slow = result.slowest === null ? "" : ` Slowest requests: ${number(result.slowest)} cycles (${number(base.slowest)} as it is).`;
+    said.textContent = `${both}: ${times}, ${used}.${slow}`;
+    const most = Math.max(base.cycles, result.cycles);
+    bars.replaceChildren(bar("as it is", base.cycles, most), bar(both, result.cycles, most));
   }
   place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...boxes), said, bars);
   show();
