@@ -36,7 +36,7 @@ def bars(
                 panel.axhline(published[name], color=job_style(number).fill, linestyle="--", linewidth=1.0)
         panel.axhline(1, color="#333333", linewidth=0.8)
         panel.set_xticks(range(len(groups)), list(groups))
-        panel.tick_params(axis="x", length=0, rotation=20 if len(groups) > 6 else 0)
+        panel.tick_params(axis="x", length=0, rotation=20 if sum(map(len, groups)) > 80 else 0)
         panel.set_ylabel(label)
         panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
         panel.set_axisbelow(True)

@@ -29,6 +29,7 @@ OUTPUTS = {
         "--trace": ".csv",
         "--report": ".html",
         "--timeline": ".png",
+        "--roofline": ".png",
         "--outputs": ".safetensors",
         "--program": ".npz",
     },
