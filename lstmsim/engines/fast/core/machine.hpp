@@ -101,6 +101,7 @@ class Machine {
     bool skip_periods(Core& core, i64 now, i64 stop);
     bool write_look(const Core& core, i64 now, Look& look) const;
     bool write_thread(const Core& core, const Thread& thread, i64 now, i64 busy, Look& look) const;
+    bool write_buffers(const Thread& thread, i64 now, i64 since, Look& look) const;
     bool write_starts(const Thread& thread, i64 phase, i64 first, i64 end, i64 now, i64 since, Look& look) const;
     i64 periods_left(const Core& core, const Look& before, const Look& own, i64 stop) const;
     void repeat_period(Core& core, const Look& before, const Look& own, i64 times);

@@ -133,6 +133,12 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
             own.state.push(!keep ? ahead(until, unit.named) : until <= since ? -NEVER : until < NEVER ? until - now : NEVER);
         }
     }
+    if (!write_buffers(thread, now, keep ? since : NONE, own)) return false;
+    return write_starts(thread, phase, base - state.lag, last + 1, now, keep || busy > 1 ? since : 0, own);
+}
+
+/// Write down what may still matter of a thread's buffers. since: no slot may have been freed sooner, or then.
+bool Machine::write_buffers(const Thread& thread, i64 now, i64 since, Look& own) const {
     for (const BufferState& buffer : thread.buffers) {
         const i64 count = buffer.frees.count();
         if (buffer.taken > 0 && buffer.taken < buffer.slots) return false;
@@ -140,11 +146,11 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
         own.state.push(buffer.taken - count);
         own.state.push(buffer.waiter);
         for (i64 turn = std::max(buffer.taken - buffer.slots, i64{0}); turn < count; ++turn) {
-            if (keep && buffer.frees.at(turn) <= since) return false;
+            if (buffer.frees.at(turn) <= since) return false;
             own.state.push(buffer.frees.at(turn) - now);
         }
     }
-    return write_starts(thread, phase, base - state.lag, last + 1, now, keep || busy > 1 ? since : 0, own);
+    return true;
 }
 
 /// Write down the starts in iterations that may still be looked at. since: none of them may be sooner.
