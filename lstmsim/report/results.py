@@ -131,7 +131,7 @@ class Result:
         from lstmsim.report.page.frame import result_page
 
         forms = self._forms()
-        shown = forms.document(self)
+        shown = self._shown()
         document = Document.of("", shown) if isinstance(shown, str) else shown
         records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
         axes = () if forms.axes is None or not records else forms.axes(self)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.files.columns import Spans, as_json, facts, timeline_of, unpacked
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, busy_windows, step_edges, window_edges
+from lstmsim.analysis.spans import busy_windows, step_edges, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import CAUSES

@@ -13,7 +13,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline, covered_cycles, window_edges
+from lstmsim.analysis.spans import covered_cycles, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.program.unit_names import MEMORY
 from lstmsim.report.pictures.figures import Picture, drawn, letters, set_time, short
 from lstmsim.report.styles import SCREEN, Look, Style

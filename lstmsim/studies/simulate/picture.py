@@ -12,18 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import (
-    MAIN,
-    STATES,
-    Spans,
-    Timeline,
-    busy_windows,
-    covered_cycles,
-    spans_of,
-    step_edges,
-    window_edges,
-)
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit

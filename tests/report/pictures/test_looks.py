@@ -12,7 +12,8 @@ from matplotlib.transforms import Bbox
 
 import lstmsim
 from lstmsim import Look
-from lstmsim.analysis.timeline import Row, Timeline, busy_windows, step_edges, window_edges
+from lstmsim.analysis.spans import busy_windows, step_edges, window_edges
+from lstmsim.analysis.timeline import Row, Timeline
 from lstmsim.base.errors import InputError
 from lstmsim.report.pictures.figures import Picture, drawn
 from lstmsim.report.styles import WIDTHS

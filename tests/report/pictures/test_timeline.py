@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import lstmsim
+from lstmsim.analysis.spans import ROW_LIMIT, covered_cycles, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import ROW_LIMIT, STATES, Row, covered_cycles, window, window_edges
+from lstmsim.analysis.timeline import STATES, Row, window
 from lstmsim.base.errors import InputError
 from lstmsim.report.pictures.figures import grey, job_style
 from lstmsim.report.styles import JOB_STYLES

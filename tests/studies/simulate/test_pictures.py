@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from lstmsim.analysis.spans import ROW_LIMIT, Spans, spans_of
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import ROW_LIMIT, Row, Spans, spans_of, window
+from lstmsim.analysis.timeline import Row, window
 from lstmsim.report.html.markup import Markup, Scale, round_ticks, steps
 from lstmsim.report.page.frame import page
 from lstmsim.report.pictures.figures import grey

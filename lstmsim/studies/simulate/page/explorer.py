@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from lstmsim.analysis.explanations.critical_path import HELD_BY, TraceIndex, critical_path
 from lstmsim.analysis.explanations.explanation import Explanation, PathTable
 from lstmsim.analysis.explanations.text import held_words
+from lstmsim.analysis.spans import shown_rows, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners, shown_rows, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
 from lstmsim.studies.simulate.page.looks import HATCHES, LOOKS, hatched, job_class, state_class

@@ -10,18 +10,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import (
-    MAIN,
-    STATES,
-    Row,
-    Spans,
-    Timeline,
-    busy_windows,
-    covered_cycles,
-    spans_of,
-    window_edges,
-)
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
