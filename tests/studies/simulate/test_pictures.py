@@ -127,7 +127,7 @@ def test_a_periodic_run_has_a_flat_strip(layers: int) -> None:
     assert outline is not None
     tops = re.findall(r"M[\d.]+ ([\d.]+)H", outline[1])
     assert 1 <= len(tops) <= 3, "columns of one height join"
-    assert f"window of whole time steps, at least {use.window_cycles} cycles, in which" in drawn
+    assert f"window of at least {use.window_cycles} cycles, of whole time steps where they are short, in which" in drawn
     plain = busy_windows(timeline, window_edges(0, timeline.makespan_cycles, section._USE_WINDOWS))[0]
     assert np.ptp(plain[1:-1]) > 0.3, "this run is one that shows it"
 

@@ -194,7 +194,7 @@ def _use_section(timeline: Timeline, use: Use) -> Section:
     whole = float(np.average(mean, weights=np.diff(edges)))
     what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"
     cycles = f"{use.window_cycles:,} cycle{'s' * (use.window_cycles > 1)}"
-    window = f"whole time steps, at least {cycles}," if use.on_steps else cycles
+    window = f"at least {cycles}, of whole time steps where they are short," if use.on_steps else cycles
     text = f"Share of each window of {window} in which {what} issued work: "
     over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
