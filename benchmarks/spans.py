@@ -19,7 +19,7 @@ from lstmsim.analysis.files import SUFFIXES, save_trace
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.report.page.frame import embedded
 from lstmsim.studies.simulate.page.explorer import explorer
-from lstmsim.studies.simulate.page.timeline import timeline_sections
+from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import trace
 
@@ -47,8 +47,9 @@ def write(timeline: Timeline, path: Path) -> None:
     if path.suffix == ".png":
         plot(timeline, path)
     elif path.suffix == ".html":
-        drawn = "".join(each.content for each in timeline_sections(timeline))
-        path.write_text(drawn + embedded("timeline", explorer(timeline, {})), encoding="utf-8")
+        use = use_over_time(timeline)
+        drawn = "".join(each.content for each in timeline_sections(timeline, use))
+        path.write_text(drawn + embedded("timeline", explorer(timeline, use, {})), encoding="utf-8")
     else:
         save_trace(timeline, path, None)
 

@@ -76,14 +76,17 @@ function draw() {
   const { x, y } = scales();
   axes(pen, x, y, width);
   const xs = column(xSelect.value), ys = column(ySelect.value), inside = new Set(kept);
-  groups().forEach((group, place) => {
+  const all = groups();
+  all.forEach((group, place) => {
+    // points in one place stay visible as rings about each other
+    const size = count > 2000 ? 2 : 4 + (all.length - 1 - place) * Math.min(3, 8 / all.length);
     const mine = every.filter((at) => isDrawn(at) && (!bySelect.value || column(bySelect.value)[at] === group));
     pen.strokeStyle = pen.fillStyle = colourOf(place);
     if (rows.line) line(pen, mine.toSorted((a, b) => xs[a] - xs[b]).map((at) => [x.to(xs[at]), y.to(ys[at])]));
     for (const at of mine) {
       pen.globalAlpha = inside.has(at) ? 0.85 : 0.15;
       pen.beginPath();
-      pen.arc(x.to(xs[at]), y.to(ys[at]), at === pointed ? 7 : count > 2000 ? 2 : 4, 0, 7);
+      pen.arc(x.to(xs[at]), y.to(ys[at]), at === pointed ? size + 3 : size, 0, 7);
       pen.fill();
     }
     pen.globalAlpha = 1;

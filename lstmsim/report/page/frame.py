@@ -162,7 +162,7 @@ def result_page(
 
 def _image(svg: str) -> Markup:
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-    return region("Picture", "scroll", element("img", "", src=source, alt="what the tables below say, drawn"))
+    return region("Picture", "wide", element("img", "", src=source, alt="what the tables below say, drawn"))
 
 
 def _rows_note(records: Sequence[Mapping[str, Any]]) -> Markup:

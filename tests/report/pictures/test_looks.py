@@ -13,13 +13,13 @@ from matplotlib.transforms import Bbox
 import lstmsim
 from lstmsim import Look
 from lstmsim.analysis.spans import busy_windows, step_edges, window_edges
-from lstmsim.analysis.timeline import Row, Timeline
+from lstmsim.analysis.timeline import Row
 from lstmsim.base.errors import InputError
 from lstmsim.report.pictures.figures import Picture, drawn
 from lstmsim.report.styles import WIDTHS
 from lstmsim.studies.simulate.picture import plot
 from tests.cli import runner
-from tests.timelines import BUSY, busy_machine, small, timeline_from
+from tests.timelines import BUSY, busy_machine, periodic, small, timeline_from
 
 LOOKS = [Look(width, style) for width in (None, *WIDTHS) for style in ("screen", "paper", "slides")]
 
@@ -120,18 +120,6 @@ def test_titles_of_narrow_pictures_are_folded() -> None:
     assert figure.get_suptitle().count("\n") >= 1
     assert isinstance(figure, Picture)
     assert "\n" not in figure.caption
-
-
-def periodic(steps: int = 108, step: int = 70, busy: int = 31, layers: int = 1) -> Timeline:
-    """A machine that is busy for so many cycles of each time step; further layers do the same a step later."""
-    spans = [
-        (0, (at + layer) * step + layer * busy, (at + layer) * step + (layer + 1) * busy, BUSY, 0, layer, at)
-        for at in range(steps)
-        for layer in range(layers)
-    ]
-    return timeline_from(
-        sorted(spans, key=lambda each: each[1]), (Row(0, "array"),), ("a",), (steps + layers - 1) * step
-    )
 
 
 @pytest.mark.parametrize("layers", [1, 2])

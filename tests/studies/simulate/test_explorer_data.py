@@ -19,6 +19,7 @@ from lstmsim.report.page.frame import CHART, embedded, page
 from lstmsim.studies.simulate.page import explorer as data
 from lstmsim.studies.simulate.page.explorer import explorer, path_of
 from lstmsim.studies.simulate.page.page import _SCRIPTS
+from lstmsim.studies.simulate.page.timeline import use_over_time
 from tests.studies.simulate.runs import run
 from tests.timelines import busy_machine
 
@@ -47,7 +48,7 @@ def spans(given: dict[str, Any]) -> NDArray[np.int64]:
 @pytest.mark.parametrize("name", ["one job", "four cores", "row", "thousand jobs", "million cycles"])
 def test_every_span_is_there(name: str) -> None:
     timeline = run(name).timeline
-    given = explorer(timeline, {})
+    given = explorer(timeline, use_over_time(timeline), {})
     assert given["bin"] == 1
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     np.testing.assert_array_equal(spans(given), np.stack(columns))
@@ -61,12 +62,12 @@ def test_large_numbers_are_not_cut() -> None:
     far = 2**40
     last = timeline.makespan_cycles + far
     late = replace(timeline, start=timeline.start + far, end=timeline.end + far, makespan_cycles=last)
-    np.testing.assert_array_equal(spans(explorer(late, {}))[1:3], np.stack([late.start, late.end]))
+    np.testing.assert_array_equal(spans(explorer(late, use_over_time(late), {}))[1:3], np.stack([late.start, late.end]))
 
 
 def test_the_whole_critical_path_is_a_row() -> None:
     result = run("four cores")
-    given = explorer(result.timeline, {}, *path_of(result, {}))
+    given = explorer(result.timeline, use_over_time(result.timeline), {}, *path_of(result, {}))
     assert given["rows"][0] == ["critical path", 3, -1]
     row, start, end, state, *_ = spans(given)
     mine = row == 0
@@ -82,7 +83,7 @@ def test_the_whole_critical_path_is_a_row() -> None:
 def test_bins_hold_the_cycles_of_every_kind(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = run("four cores").timeline
     monkeypatch.setattr(data, limit, 100)
-    given = explorer(timeline, {})
+    given = explorer(timeline, use_over_time(timeline), {})
     width, last = given["bin"], timeline.makespan_cycles
     assert width > 1
     row, start, end, state, job, layer, _ = spans(given)

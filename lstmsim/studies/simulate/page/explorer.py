@@ -26,6 +26,7 @@ from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
 from lstmsim.studies.simulate.page.looks import HATCHES, LOOKS, hatched, job_class, state_class
+from lstmsim.studies.simulate.page.timeline import Use
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
@@ -65,10 +66,11 @@ class _Spans:
 
 
 def explorer(
-    timeline: Timeline, words: Mapping[str, Words], path: PathTable | None = None, jobs: Numbers | None = None
+    timeline: Timeline, use: Use, words: Mapping[str, Words], path: PathTable | None = None, jobs: Numbers | None = None
 ) -> dict[str, Any]:
     """Give what the timeline's scripts read.
 
+    use: of the timeline, for the strip over the whole run.
     words: of the machine.
     path: the critical path, a row of its own.
     jobs: with a path, for each task its job.
@@ -93,6 +95,7 @@ def explorer(
         "states": [[name, _meaning(name, words)] for name in names],
         "held": [held_words(name, words) for name in HELD_BY],
         "looks": _looks(),
+        "use": [use.edges.tolist(), (1000 * use.share).round().astype(int).tolist()],
         "columns": packed,
         "sizes": sizes,
         "spans": len(timeline),

@@ -29,7 +29,7 @@ from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page import sections
 from lstmsim.studies.simulate.page.explorer import explorer, left_out_text, path_of, switches
 from lstmsim.studies.simulate.page.looks import look_rules, patterns
-from lstmsim.studies.simulate.page.timeline import timeline_sections
+from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
@@ -210,10 +210,11 @@ def _timeline(
     timeline, words = whole if window is None else cut(whole, *window), run.report.words
     # only a part was explained where the whole is too long
     path = (None, None) if explanation is None or explanation.window is not None else path_of(run, words)
-    data = explorer(timeline, words, *path)
-    drawn, use = timeline_sections(timeline, words)
+    use = use_over_time(timeline)
+    data = explorer(timeline, use, words, *path)
+    drawn, over_time = timeline_sections(timeline, use, words)
     content = joined([element("div", id="explorer"), shown(left_out_text(data)), drawn.content])
-    return [Section(drawn.name, drawn.title, content), use], {"timeline": data}
+    return [Section(drawn.name, drawn.title, content), over_time], {"timeline": data}
 
 
 def _header(title: str, report: Report) -> Markup:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, window_edges
+from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
@@ -29,7 +29,36 @@ _LEGEND_NAMES = 16
 _USE_WINDOWS = 240
 
 
-def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
+@dataclass(frozen=True, eq=False)
+class Use:
+    """How busy main units were over time, in windows.
+
+    edges: cycles at which windows begin and end.
+    share: mean of the cores' main units in each window, 0 to 1.
+    cores: how many have a main unit.
+    window_cycles: length of the windows, the last excepted; where they hold whole time steps, the least.
+    on_steps: whether some windows hold whole time steps.
+    """
+
+    edges: NDArray[np.int64]
+    share: NDArray[np.float64]
+    cores: int
+    window_cycles: int
+    on_steps: bool
+
+
+def use_over_time(timeline: Timeline) -> Use:
+    """Give how busy main units were, in windows that show no wave where time steps are alike."""
+    first, last = timeline.shown
+    last = max(first + 1, last)
+    edges, on_steps = step_edges(timeline, first, last, _USE_WINDOWS)
+    by_core = list(busy_windows(timeline, edges).values())
+    share = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    plain = window_edges(first, last, _USE_WINDOWS)
+    return Use(edges, share, len(by_core), int(plain[1] - plain[0]), on_steps)
+
+
+def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
     """Make the sections on the timeline and on the main units' use."""
     spans = spans_of(timeline)
     names = spans.colours()
@@ -53,7 +82,7 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
     # scripts draw single spans in place of the drawing
     note = element("p", " ".join(notes), class_="note paper")
-    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline)]
+    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline, use)]
 
 
 def _height(row: Row) -> int:
@@ -150,11 +179,9 @@ def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Marku
     return element("ul", *entries, class_="legend")
 
 
-def _use_section(timeline: Timeline) -> Section:
+def _use_section(timeline: Timeline, use: Use) -> Section:
     first, last = timeline.shown
-    edges = window_edges(first, max(first + 1, last), _USE_WINDOWS)
-    by_core = list(busy_windows(timeline, edges).values())
-    mean = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    edges, mean = use.edges, use.share
     scale, base, high = draw.Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
     places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
     parts = []
@@ -165,9 +192,10 @@ def _use_section(timeline: Timeline) -> Section:
     parts.append(draw.path(draw.steps(places, tops, [base] * len(tops)), "area"))
     parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
-    window = int(edges[1] - edges[0])
-    what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
-    text = f"Share of each window of {window:,} cycle{'s' * (window > 1)} in which {what} issued work: "
+    what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"
+    cycles = f"{use.window_cycles:,} cycle{'s' * (use.window_cycles > 1)}"
+    window = f"at least {cycles}, of whole time steps where they are short," if use.on_steps else cycles
+    text = f"Share of each window of {window} in which {what} issued work: "
     over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
     text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "

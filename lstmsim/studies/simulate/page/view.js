@@ -240,24 +240,24 @@ export class View {
     pen.fillText(`${number(Math.round(length))} cycles`, 2, 12, this.left - 4);
   }
 
-  /** The strip's picture: of each pixel the share in which main units work. */
+  /** The pixel of a cycle in the strip, which begins where rows do. */
+  stripped(cycle) {
+    const { first, last } = this.spans, left = this.left * this.ratio;
+    return left + ((cycle - first) / (last - first)) * (this.strip.width - left);
+  }
+
+  /** The strip's picture: of each window the share in which main units work. */
   busyShares() {
-    const { spans } = this, { width: wide, height } = this.strip, width = (spans.last - spans.first) / wide;
-    const use = new Float64Array(wide + 1), main = spans.rows.flatMap(([, group], row) => (group === 0 ? [row] : []));
-    for (const row of main)
-      walk(levelFor(spans, width), row, spans.first, spans.last, spans.first, width, (first, behind, used, shares) => {
-        for (const look of used)
-          if (spans.looks[look]?.[0].startsWith("j")) for (let at = first; at < behind; at++) use[at] += shares[look] / main.length;
-      });
-    const canvas = make("canvas", { width: wide, height }), pen = canvas.getContext("2d");
+    const [edges, shares] = this.spans.use, { width, height } = this.strip;
+    const canvas = make("canvas", { width, height }), pen = canvas.getContext("2d");
+    const at = edges.map((cycle) => Math.round(this.stripped(cycle)));
     pen.fillStyle = this.ink.area;
-    for (let x = 0; x < wide; x++) pen.fillRect(x, height - use[x] * height, 1, height);
+    shares.forEach((share, window) => pen.fillRect(at[window], height * (1 - share / 1000), Math.max(1, at[window + 1] - at[window]), height));
     return canvas;
   }
 
   drawStrip() {
-    const pen = this.strip.getContext("2d"), { width, height } = this.strip;
-    const at = (cycle) => ((cycle - this.spans.first) / (this.spans.last - this.spans.first)) * width;
+    const pen = this.strip.getContext("2d"), { width, height } = this.strip, at = (cycle) => this.stripped(cycle);
     const [from, to] = [at(this.low), at(this.high)];
     pen.clearRect(0, 0, width, height);
     pen.globalAlpha = 0.35;
@@ -348,7 +348,7 @@ export class View {
     }, { passive: false });
     const move = (event) => {
       if (!event.buttons) return;
-      const at = this.spans.first + (event.offsetX / this.width) * (this.spans.last - this.spans.first), half = (this.high - this.low) / 2;
+      const at = this.spans.first + ((event.offsetX - this.left) / (this.width - this.left)) * (this.spans.last - this.spans.first), half = (this.high - this.low) / 2;
       this.show(at - half, at + half);
     };
     this.strip.addEventListener("pointerdown", move);
