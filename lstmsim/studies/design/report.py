@@ -236,7 +236,7 @@ FORMS = Forms(
     _data,
     _document,
     _records,
-    axes=lambda result: result.minimise,
+    axes=lambda result: result.minimise if len(result.minimise) > 1 else ("point", *result.minimise),
     picture="lstmsim.studies.design.picture:plot_design",
     headed=True,
 )
