@@ -14,6 +14,7 @@ from lstmsim.studies.design.request import DesignRequest
     "design",
     DesignRequest,
     options.json_output(),
+    options.report_output(),
     options.picture_output("plot", "Draw the front, or the bounds beside what was simulated"),
 )
 def design_command(files: options.Outputs, **asked: Any) -> None:
@@ -22,7 +23,8 @@ def design_command(files: options.Outputs, **asked: Any) -> None:
     A design is ruled out by a rule of its machine, by the device, or by a number of cycles that no schedule can beat;
     all others are simulated, those with the lowest bounds first. The counts add up, and the answer says how far it is
     from the best bound that is left: 0 % is a proof. Then: the best design with each single key changed, the resource
-    that binds, and what 10 % more of it would buy. Without --axis the space is one of sizes and structure.
+    that binds, and what 10 % more of it would buy. With --stability: whether a few of the best, asked again with other
+    assumed latencies, keep their order. Without --axis the space is one of sizes and structure.
 
     \b
     lstmsim design scenario.yaml --device arria-10-gx-1150
@@ -32,7 +34,7 @@ def design_command(files: options.Outputs, **asked: Any) -> None:
     if asked["folder"] is not None:
         stem = os.path.join(asked["folder"], "design")
         kept = {"--out's store": f"{stem}.sqlite", "--out's table": f"{stem}.csv"}
-        written = {name: files.paths.get(name.removeprefix("--")) for name in ("--json", "--plot")}
+        written = {name: files.paths.get(name.removeprefix("--")) for name in ("--json", "--report", "--plot")}
         options.check_outputs({**written, **kept}, kept=list(kept.values()))
     with options.progress("walking the space") as show:
         from lstmsim.studies.design.run import design

@@ -42,6 +42,7 @@ class Forms:
     axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
         are joined; None: a page draws no chart.
     picture: module and name of the function that draws what a notebook shows below, as `module:function`; "": none.
+    headed: whether a page begins with this picture.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
@@ -50,6 +51,7 @@ class Forms:
     html: Callable[[Any], str] | None = None
     axes: Callable[[Any], Sequence[str]] | None = None
     picture: str = ""
+    headed: bool = False
 
 
 class Drawn(Protocol):
@@ -135,15 +137,16 @@ class Result:
         document = Document.of("", shown) if isinstance(shown, str) else shown
         records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
         axes = () if forms.axes is None or not records else forms.axes(self)
-        return result_page(document, title or type(self).__name__, command=command, records=records, axes=axes)
+        picture = _drawing(forms)(self).to_svg() if forms.headed else ""
+        name = title or type(self).__name__
+        return result_page(document, name, command=command, records=records, axes=axes, picture=picture)
 
     def _repr_html_(self) -> str:
         """How a notebook shows the result; its picture is drawn now, when it is shown."""
         forms = self._forms()
         if not forms.picture:
             return self._page(forms)
-        module, _, function = forms.picture.partition(":")
-        return self._page(forms) + in_page(lambda: getattr(import_module(module), function)(self))
+        return self._page(forms) + in_page(lambda: _drawing(forms)(self))
 
     def _page(self, forms: Forms) -> str:
         if forms.html is not None:
@@ -156,6 +159,13 @@ class Result:
         from lstmsim.report.renderings import html
 
         return html(shown)
+
+
+def _drawing(forms: Forms) -> Callable[[Any], Any]:
+    """The function that draws."""
+    module, _, function = forms.picture.partition(":")
+    drawing: Callable[[Any], Any] = getattr(import_module(module), function)
+    return drawing
 
 
 def stamped(document: Document, result: Result) -> Document:

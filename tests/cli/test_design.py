@@ -197,3 +197,70 @@ def test_values_that_break_rules_are_counted_by_the_rule() -> None:
     nothing, text = answer("--device", "none", "--axis", f"{C}.ep=0,32")
     assert (nothing["best"], nothing["gap"], nothing["proven"]) == ([], None, True)
     assert text.startswith("DESIGN for two: no design of 2 keeps all that is asked")
+
+
+def _flipping() -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """A scenario and designs of which the two best ones lie close together."""
+    return {"chip": "column-npu-16k", "jobs": [{"model": "lstm-512", "steps": 2}]}, {f"{C}.ep": [8, 16]}
+
+
+def test_a_best_design_that_other_latencies_change_is_named_with_the_value() -> None:
+    base, axes = _flipping()
+    found = lstmsim.design(base, "none", axes=axes, jobs=1, stability=0.5)
+    assert found.best[0].values[f"{C}.ep"] == 8
+    assert found.stability is not None
+    assert found.stability.conclusions == {"the best design": "ep 8 (design 0)"}
+    flips = {each.at: each.other for each in found.stability.flips}
+    assert flips["column-npu latency.activation is 6 cycles (assumed: 8)"] == "ep 16 (design 1)"
+    # the truth at this value, and at the one before it: equal designs go by their numbers
+    for value, sign in ((8, -1), (7, -1), (6, 1)):
+        one, two = (
+            lstmsim.simulate(base, overrides=(f"{C}.ep={ep}", f"{C}.latency.activation={value}")).makespan_cycles
+            for ep in (8, 16)
+        )
+        assert (one > two) == (sign > 0), value
+    assert not found.stability.left_out
+    assert found.extra_runs > 20
+    assert "STABILITY: " in found.to_text()
+    assert found.to_dict()["stability"]["flips"][0]["question"] == "the best design"
+
+
+def test_a_best_design_by_far_stays_the_best_and_the_report_names_who_was_asked() -> None:
+    data, text = answer("--device", "none", *SPACE, "--stability", "50%")
+    assert data["stability"]["flips"] == []
+    asked = data["stability"]["left_out"]
+    assert "of 27 were asked again" in asked
+    assert {data["best"][0]["point"], *(each["point"] for each in data["runner_up"].values())} <= {
+        int(each) for each in asked.partition(": ")[2].partition(";")[0].split(", ")
+    }
+    assert "1\n  conclusion, none flips" in text or "1 conclusion, none flips" in text
+
+
+def test_of_a_front_each_design_is_asked_whether_it_stays_on_it() -> None:
+    base, axes = _flipping()
+    found = lstmsim.design(
+        *(base, "none"),
+        axes=axes | {f"{C}.npe": [8192, 16384], f"{C}.vp": [None]},
+        minimise=("cycles", "npe"),
+        overrides=(f"{C}.tree_inputs=null", f"{C}.cat=1"),
+        jobs=1,
+        stability=0.5,
+    )
+    assert found.stability is not None
+    said = found.stability.conclusions
+    assert {name for name in said if name.startswith("the least")} == {"the least cycles", "the least npe"}
+    on = {f"design {each.point:,} is on the front" for each in found.best}
+    assert {name for name, answer in said.items() if answer == "yes"} <= on
+    assert "no" not in said.values()
+    # multipliers are no latencies: the smallest design stays on the front, or one of its size does
+    assert all("npe 8192" in each.other for each in found.stability.flips if each.question == "the least npe")
+
+
+def test_the_page_begins_with_the_picture_and_has_the_best_designs() -> None:
+    done = call("design", "s.yaml", "--device", "none", *SPACE, "--jobs", "1", "--report", "p.html")
+    assert done.exit_code == 0, done.output
+    page = Path("p.html").read_text(encoding="utf-8").partition("<main>")[2]
+    assert page.index("data:image/svg+xml") < page.index("space: 27 designs") < page.index("every design, once")
+    assert "proven best of 27 designs" in Path("p.html").read_text(encoding="utf-8")
+    refused = call("design", "s.yaml", "--device", "none", *SPACE, "--report", "p.txt")
+    assert (refused.exit_code, "--report p.txt" in refused.stderr) == (2, True)

@@ -53,7 +53,7 @@ OUTPUTS = {
     },
     "rtl": {"--json": ".json", "--vcd": ".vcd", "--timeline": ".png"},
     "search": {"--json": ".json"},
-    "design": {"--json": ".json", "--plot": ".svg"},
+    "design": {"--report": ".html", "--json": ".json", "--plot": ".svg"},
     "sweep": {"--report": ".html", "--plot": ".svg"},
     "merge": {"--plot": ".svg"},
     "timeline": {"--out": ".png"},

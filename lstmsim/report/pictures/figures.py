@@ -220,6 +220,13 @@ class Picture(Figure):
             self.savefig(content, format="png", dpi=100)
         return content.getvalue()
 
+    def to_svg(self) -> str:
+        """Give the picture as SVG, for a page."""
+        content = io.BytesIO()
+        with settings(self.look.style):
+            self.savefig(content, format="svg", metadata={"Date": None})
+        return content.getvalue().decode()
+
 
 @contextmanager
 def drawn(

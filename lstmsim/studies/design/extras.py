@@ -39,7 +39,7 @@ def rivals_of(space: Space, labels: Labels, measure: Measure, best: Choice) -> t
     rivals: dict[str, Rival] = {}
     for (key, _), each in zip(beside, measure.simulated([point for _, point in beside]), strict=True):
         if each.values is not None and each.kept and (key not in rivals or each.values[0] < rivals[key].objective):
-            rivals[key] = Rival(key, space.values(each.point)[key], each.values[0])
+            rivals[key] = Rival(key, space.values(each.point)[key], each.values[0], each.point)
     return tuple(rivals.values())
 
 

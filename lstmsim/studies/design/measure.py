@@ -102,14 +102,20 @@ class Measure:
 
     def _simulated(self, point: int) -> Simulated:
         numbers, reason, failed = self.known[point]
-        if numbers is None:
-            return Simulated(point, None, reason, failed)
+        return Simulated(point, None, reason, failed) if numbers is None else self.valued(point, None, numbers)
+
+    def valued(self, point: int, scenario: Scenario | None, numbers: Sequence[Any]) -> Simulated:
+        """Give what is minimised of a point.
+
+        scenario: None: that of the point.
+        numbers: its `NUMBERS`.
+        """
         named = dict(zip(NUMBERS, numbers, strict=True))
         kept = self.limit is None or named[self.limit[0]] <= self.limit[1]
         values = []
         for each in self.minimise:
             if not OBJECTIVES[each]:
-                values.append(self._static(each, self.scenario(point)))
+                values.append(self._static(each, scenario or self.scenario(point)))
             else:
                 value = named[OBJECTIVES[each]]
                 values.append(value / self.rates[point] / 1000 if each == "ms" else float(value))

@@ -37,7 +37,8 @@ def _change(value: float, best: float) -> str:
     return f"{100 * (value / best - 1):+.1f} %" if best else "-"
 
 
-def _words(values: Mapping[str, Any]) -> str:
+def words_of(values: Mapping[str, Any]) -> str:
+    """Write the values of a design."""
     return ", ".join(f"{key.removeprefix('chip.cores.0.')} {_value(value)}" for key, value in values.items())
 
 
@@ -105,7 +106,7 @@ def _found(result: Design) -> Iterator[Section]:
     others = "1 other is" if result.equal == 2 else f"{result.equal - 1:,} others are"
     equal = f"{others} equal to it; it has the lowest number" if result.equal > 1 else None
     yield Section.of(
-        facts(("best", _words(best.values)), *((("fit", best.fit),) if best.fit else ())),
+        facts(("best", words_of(best.values)), *((("fit", best.fit),) if best.fit else ())),
         equal,
         title=f"best: design {best.point:,}",
     )
@@ -143,7 +144,7 @@ def _asked(result: Design) -> Iterator[Section]:
     if result.alike:
         rows = [
             [
-                *(each.choice.point, _words(each.choice.values)),
+                *(each.choice.point, words_of(each.choice.values)),
                 *(_number(result.minimise[0], each.choice.objective[0]), _between(each), each.requests),
             ]
             for each in result.alike
@@ -166,7 +167,7 @@ def _more(more: More, result: Design) -> str:
         return f"{start}would buy nothing in this space{rest}"
     name, own = result.minimise[0], more.best.objective[0]
     change = _change(own, result.best[0].objective[0])
-    return f"{start}would buy {_said(name, own)} ({change}): {_words(more.best.values)}{rest}"
+    return f"{start}would buy {_said(name, own)} ({change}): {words_of(more.best.values)}{rest}"
 
 
 def _choice(each: Choice) -> dict[str, Any]:
@@ -200,7 +201,9 @@ def _data(result: Design) -> dict[str, Any]:
             {**_choice(each.choice), "difference_ms": plain(_finite(each)), "requests": each.requests}
             for each in result.alike
         ],
-        "runner_up": {each.key: {"value": each.value, "objective": each.objective} for each in result.rivals},
+        "runner_up": {
+            each.key: {"value": each.value, "objective": each.objective, "point": each.point} for each in result.rivals
+        },
         "ten_percent_more": [
             {
                 "resource": each.resource,
@@ -229,4 +232,11 @@ def _records(result: Design) -> Iterable[dict[str, Any]]:
     ]
 
 
-FORMS = Forms(_data, _document, _records)
+FORMS = Forms(
+    _data,
+    _document,
+    _records,
+    axes=lambda result: result.minimise if len(result.minimise) > 1 else ("point", *result.minimise),
+    picture="lstmsim.studies.design.picture:plot_design",
+    headed=True,
+)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, share_in
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, StabilityShare, share_in
 
 #: What can be minimised -> the column of a sweep's table that has it; empty: it is known before a simulation.
 OBJECTIVES = {
@@ -115,6 +115,7 @@ class DesignRequest:
             metavar="DIR",
         ),
     ] = None
+    stability: StabilityShare = None
     jobs: Jobs = None
     dask: Annotated[str | None, Key("Compute on a dask cluster, like tcp://host:8786.", metavar="ADDRESS")] = None
     overrides: Overrides = ()

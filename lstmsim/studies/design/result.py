@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.report.results import Table
+from lstmsim.report.stability import Stability
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rival:
-    """The best design that differs from the best one in one key."""
+    """The best design that differs from the best one in one key; point: its number in the space."""
 
     key: str
     value: Any
     objective: float
+    point: int
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     simulated, left: designs that were simulated; that were not looked at, because `--most` ended the search.
     cannot_tell: designs among those that do not fit, of which that cannot be told.
     late: simulated designs that break the bound on latencies.
-    extra_runs: further simulations, for rivals, for more of the device, and to tell designs apart.
+    extra_runs: further simulations, for rivals, for more of the device, to tell designs apart, with other latencies.
     best: the best design, then those equal to it; of several objectives the front.
     equal: how many designs are equal to the best one, itself included.
     gap: how far the best is from the best bound left, a share of it; None: a front, or no design.
@@ -82,6 +84,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     more: what more of the device would buy, that first of which the best design takes most; of a front nothing.
     drawn: whether what is minimised is a statistic of arrivals that are drawn.
     alike: designs of which it cannot be told at 95 % that they are worse than the best one, at drawn arrivals.
+    stability: whether the best design, or the front, is the same whatever the assumptions are; None: nobody asked.
     bounded: whether the machine gives bounds; else every design is simulated.
     remarks: what is not modelled or left out, in sentences.
     files: what was written.
@@ -110,6 +113,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     rivals: tuple[Rival, ...] = ()
     more: tuple[More, ...] = ()
     alike: tuple[Alike, ...] = ()
+    stability: Stability | None = None
     bounded: bool = True
     drawn: bool = False
     remarks: tuple[str, ...] = ()

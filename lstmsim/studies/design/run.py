@@ -27,6 +27,7 @@ from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import OBJECTIVES, PERCENTILES, DesignRequest
 from lstmsim.studies.design.result import Choice, Design, More
 from lstmsim.studies.design.space import Box, Broken, Space, space_of
+from lstmsim.studies.design.stability import Stable
 from lstmsim.studies.design.walk import INFEASIBLE, LEFT, PRUNED, SIMULATED, TOO_LARGE, Bounds, Found, Labels, Walk
 from lstmsim.studies.fit.device import Device, device
 from lstmsim.studies.shared.loading import file_or_data, load_scenario
@@ -228,7 +229,10 @@ class _Design:
         more = self._more(found, best[0]) if single else ()
         alikes = Alikes(self.space, self.request.minimise[0], self.request.until) if self._drawn() else None
         alike = alikes.of(found, best[0], self.measure) if alikes and single else ()
-        made = Design(
+        stable = Stable(self.space, self.measure, found, best, rivals) if self.request.stability else None
+        holds = stable.of(self.request.stability) if stable and self.request.stability else None
+        extra = (alikes.runs if alikes else 0) + (stable.runs if stable else 0)
+        return Design(
             scenario=self.scenario.name,
             device="" if self.there is None else self.there.name,
             minimise=tuple(self.request.minimise),
@@ -241,7 +245,7 @@ class _Design:
             simulated=labels.count(SIMULATED),
             left=labels.count(LEFT),
             late=labels.count(SIMULATED) - len(found.points),
-            extra_runs=len(self.measure.asked - walked) + (alikes.runs if alikes else 0),
+            extra_runs=len(self.measure.asked - walked) + extra,
             best=best,
             equal=len(front) if not several else 0,
             gap=gap,
@@ -249,12 +253,12 @@ class _Design:
             rivals=rivals,
             more=more,
             alike=alike,
+            stability=holds,
             bounded=self.known.complete,
             drawn=self._drawn(),
             remarks=tuple(self._remarks(found)),
             **self._drawn_points(found),
         )
-        return made
 
     def _drawn_points(self, found: Found) -> dict[str, Any]:
         """What the picture shows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
 from lstmsim.base.files import whole_file
 from lstmsim.report.document import Document
 from lstmsim.report.page.frame import result_page
-from lstmsim.report.pictures.figures import Picture, drawn, letters, set_cycles, settings, short, ticks
+from lstmsim.report.pictures.figures import Picture, drawn, letters, set_cycles, short, ticks
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.diff.report import FORMS, headline, piece
 from lstmsim.studies.diff.result import Diff
@@ -59,14 +58,10 @@ def save_diff(diff: Diff, path: Path) -> None:
     diff: what `diff` gave.
     path: the page's file.
     """
-    content = io.BytesIO()
-    picture = plot_diff(diff)
-    with settings():
-        picture.savefig(content, format="svg", metadata={"Date": None})
     said = FORMS.document(diff)
     document = Document.of(headline(diff), said) if isinstance(said, str) else said
     title = f"{diff.names[0]} and {diff.names[1]}"
-    page = result_page(document, title, picture=content.getvalue().decode())
+    page = result_page(document, title, picture=plot_diff(diff).to_svg())
     with whole_file(path) as file:
         file.write(page)
 
