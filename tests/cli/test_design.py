@@ -113,29 +113,38 @@ def test_a_bound_on_latencies_rules_out() -> None:
 RAW = ("--set", f"{C}.vp=null", "--set", f"{C}.tree_inputs=null", "--set", f"{C}.cat=1")
 
 
-def test_drawn_arrivals_say_what_cannot_be_told() -> None:
+def _drawn(count: int, *options: str, **job: Any) -> tuple[Any, str]:
+    """Two numbers of banks, which change nothing here, and two of EP, of which 4 is far worse."""
     arrival = {"kind": "poisson", "rate_per_second": 20000}
-    write(
-        "s.yaml",
-        {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 4, "count": 200, "arrival": arrival}]},
-    )
-    options = (
-        "--minimise",
-        "p95_ms",
-        "--until",
-        "400",
-        "--axis",
-        f"{C}.accumulator_banks=2,3",
-        "--axis",
-        f"{C}.ep=4,16",
-    )
-    data, text = answer("--device", "none", *options)
+    one = {"model": "lstm-256", "steps": 4, "count": count, "arrival": arrival, **job}
+    write("s.yaml", {"chip": "column-npu-16k", "jobs": [one]})
+    axes = "--axis", f"{C}.accumulator_banks=2,3", "--axis", f"{C}.ep=4,16"
+    return answer("--device", "none", "--minimise", "p95_ms", *options, *axes)
+
+
+def test_drawn_arrivals_say_what_cannot_be_told() -> None:
+    data, text = _drawn(2000, "--until", "4000")
     assert data["drawn"]
     assert "proven best of 4 designs for the requests that are drawn" in text
-    told = {each["point"] for each in data["indistinguishable"]}
-    # the banks change nothing here, and EP 4 is far worse
-    assert len(told) == 1
-    assert all(each["difference_ms"] == [0.0, 0.0] for each in data["indistinguishable"])
+    # equal for every request: that is known; and EP 4 is told apart
+    assert data["indistinguishable"] == []
+
+
+def test_few_requests_tell_nothing() -> None:
+    data, text = _drawn(200, "--until", "399")
+    few = data["indistinguishable"]
+    assert {each["values"][f"{C}.ep"] for each in few} == {4}
+    assert all((each["difference_ms"], each["reason"]) == (None, "too few requests") for each in few)
+    # twice as many would be more than a run may have
+    assert {each["requests"] for each in few} == {200}
+    assert "it cannot be told at 95 %" in " ".join(text.split())
+
+
+def test_a_best_design_that_rejects_says_so() -> None:
+    often = {"kind": "poisson", "rate_per_second": 1_000_000}
+    data, text = _drawn(2000, "--until", "2000", patience=0, arrival=often)
+    assert any(each.startswith("The best design rejects ") for each in data["remarks"])
+    assert "who rejects more has less to do" in " ".join(text.split())
 
 
 def test_a_machine_without_bounds_is_simulated_whole() -> None:

@@ -193,8 +193,9 @@ class _ColumnTarget(Target):
         if why:
             return Evidence(inside=f"outside generated RTL: {why[0]}")
         what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
-        room = ", memories of at most 2^24 words" if bits else ""
-        return Evidence(what, f"what docs/rtl.md, section 3, says can be built{room}")
+        return Evidence(
+            what, "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
+        )
 
     def structural_model(self) -> StructuralModel:
         from lstmsim.machines.column.replay.walk import replay

@@ -302,10 +302,11 @@ class RowNpu:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
         beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
         if beyond is None:
-            return self._too_large(job)
-        return (*self._too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
+            return self.too_large(job)
+        return (*self.too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
 
-    def _too_large(self, job: Job) -> tuple[str, ...]:
+    def too_large(self, job: Job) -> tuple[str, ...]:
+        """Say whether the weights of a job are more than the matrix memories hold."""
         shape = Shape(self.cores[job.allowed(1)[0]])
         limit = shape.core.matrix_words
         programs = [(layer, PROGRAMS[layer.cell.name](layer)) for layer in job.model.layers]

@@ -186,8 +186,10 @@ def _published(job: Job) -> bool:
     least, most, steps = _SIZES
     layers = job.model.layers
     plain = all(each.directions == 1 and each.cell.name in ("dense", "rnn", "gru-lbr0", "lstm") for each in layers)
+    dense = all(each.cell.name == "dense" for each in layers)
     sizes = [size for each in layers for size in (each.hidden, each.input)]
-    return plain and job.batch % 6 == 0 and job.steps <= steps and least <= min(sizes) <= max(sizes) <= most
+    whole = job.batch in ((6, 18) if dense else (6,)) and not job.frame_interval and (dense or len(layers) == 1)
+    return plain and whole and job.steps <= steps and least <= min(sizes) <= max(sizes) <= most
 
 
 class _RowTarget(Target):
@@ -255,12 +257,18 @@ class _RowTarget(Target):
         if preset not in _PUBLISHED or set(changed) - {"frequency_mhz"}:
             return Evidence()
         least, most, steps = _SIZES
-        sizes = f"dense, rnn, gru-lbr0 and lstm of {least} to {most} units, up to {steps} steps, batches of 6"
-        outer = next((job.name for job in jobs if not _published(job)), "")
-        return Evidence(
-            f"{_PUBLISHED[preset]}, 19 published workloads to the cycle",
-            f"outside their sizes ({sizes}): {outer}" if outer else f"the range of their sizes: {sizes}",
+        sizes = (
+            "one job of one layer of rnn, gru-lbr0 or lstm, or of dense layers, "
+            f"{least} to {most} units, up to {steps} steps, a batch of 6"
         )
+        outer = "several jobs" if len(jobs) > 1 else ""
+        for job in jobs:
+            if not _published(job) or chip.too_large(job):
+                outer = outer or job.name
+        what = f"{_PUBLISHED[preset]}, 19 published workloads to the cycle"
+        if outer:
+            return Evidence(inside=f"outside what {what} equal ({sizes}): {outer}")
+        return Evidence(what, f"the range of their sizes: {sizes}")
 
     def hardware(self) -> Hardware:
         from lstmsim.machines.row.hardware import HARDWARE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,25 @@ from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.result import Alike, Choice
 from lstmsim.studies.design.space import Space
 from lstmsim.studies.design.walk import Found
+from lstmsim.studies.diff.arrivals import in_pairs
 from lstmsim.studies.sweep.evaluate import simulated
 from lstmsim.studies.sweep.resolve import override
-from lstmsim.traffic.intervals import batch_interval
+from lstmsim.traffic.intervals import CONFIDENCE, student_t
 
-#: What is minimised -> its percentile; batches of a run, and the fewest requests of one.
+#: What is minimised -> its percentile.
 _PERCENT = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
-_BATCHES, _OF_A_BATCH = 20, 5
+_FEW = "too few requests"
 #: So many designs in a row that are told apart end the comparison.
 _TOLD = 5
+
+
+def _wider(batches: int, looks: int) -> float:
+    """How much wider an interval is that has only a part of the 5 %, by the t distribution (Bonferroni)."""
+    return (
+        student_t(1 - (1 - CONFIDENCE) / looks, batches - 1) / student_t(CONFIDENCE, batches - 1)
+        if batches > 1
+        else 1.0
+    )
 
 
 class Alikes:
@@ -46,52 +57,68 @@ class Alikes:
             if point == best.point or told >= _TOLD:
                 continue
             one = self._compared(best.point, point)
-            told = 0 if one else told + 1
-            if one is not None:
-                own = Choice(point, self.space.values(point), found.points[point])
-                alike.append(Alike(own, one[0], one[1]))
+            if one is None:
+                told += 1
+            elif one.difference != (0.0, 0.0):
+                told = 0
+                alike.append(replace(one, choice=replace(one.choice, objective=found.points[point])))
         return tuple(alike)
 
-    def _compared(self, best: int, other: int) -> tuple[tuple[float, float], int] | None:
-        """Between what a difference lies, and the requests of the runs; None if the other is surely worse."""
-        factor = 1
+    def _compared(self, best: int, other: int) -> Alike | None:
+        """How far the other may be from the best, 0 to 0 if every request takes as long; None if it is surely worse."""
+        looks, factor = self._looks(best), 1
         while True:
             one, two = self._latencies(best, factor), self._latencies(other, factor)
-            interval = self._interval(one, two)
-            more = len(one) * 2 <= self.until and self._grows(best, factor)
-            if interval is not None and (interval[0] > 0 or interval[1] < 0):
-                return None if interval[0] > 0 else (interval, len(one))
-            if interval == (0.0, 0.0) or not more:
-                return interval or (-np.inf, np.inf), len(one)
+            difference, reason = self._difference(one, two, looks)
+            low, high = difference
+            if low > 0:
+                return None
+            if high < 0 or low == high == 0 or reason not in ("", _FEW) or not self._grows(best, factor):
+                return Alike(Choice(other, self.space.values(other), ()), difference, len(one), reason)
             factor *= 2
 
-    def _interval(self, one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, float] | None:
-        """The 95 % interval of the difference of a percentile, of batches of the same requests on both sides."""
-        if len(one) != len(two) or len(one) < _BATCHES * _OF_A_BATCH:
-            return None
-        size = len(one) // _BATCHES
-        cut = [side[: size * _BATCHES].reshape(_BATCHES, size) for side in (one, two)]
-        each = [np.percentile(side, self.percent, axis=1) for side in cut]
-        whole = np.percentile(two, self.percent) - np.percentile(one, self.percent)
-        made = batch_interval(float(whole), (each[1] - each[0]).tolist())
-        half = made.half_width or 0.0
-        return made.value - half, made.value + half
+    def _looks(self, point: int) -> int:
+        """How often two designs are compared at most: each look has its part of the 5 %."""
+        looks = 1
+        while self._grows(point, 2 ** (looks - 1)):
+            looks += 1
+        return looks
+
+    def _difference(
+        self, one: NDArray[np.float64], two: NDArray[np.float64], looks: int
+    ) -> tuple[tuple[float, float], str]:
+        """The interval of the difference of a percentile over the same requests, or why there is none."""
+        unknown = -np.inf, np.inf
+        lost = np.isnan(one).sum(), np.isnan(two).sum()
+        if lost[0] != lost[1]:
+            return unknown, f"they reject {lost[0]:,} and {lost[1]:,}"
+        both = np.stack([one, two], axis=1)[len(one) // 10 :]
+        both = both[~np.isnan(both).any(axis=1)]
+        if not len(both):
+            return unknown, _FEW
+        found = in_pairs(both, None)[f"p{self.percent}"]
+        if found.half_width is None:
+            return unknown, _FEW
+        half = found.half_width * _wider(found.batches, looks)
+        return (found.value - half, found.value + half), ""
 
     def _latencies(self, point: int, factor: int) -> NDArray[np.float64]:
-        """The latencies of the requests of a point in ms, in the order of the list; rejected ones are left out."""
+        """The latencies of the requests of a point in ms, in the order in which they come; not a number: rejected."""
         if (point, factor) not in self._known:
             self.runs += 1
             scenario = self._scenario(point, factor)
             rows = simulated(scenario.chip, scenario.jobs).tasks[: len(scenario.jobs)]
-            order = np.argsort(rows[:, 4], kind="stable")
-            served = rows[order][rows[order, 0] >= 0]
-            self._known[point, factor] = (served[:, 3] - served[:, 4]) / scenario.chip.frequency_mhz / 1000
+            latencies = (rows[:, 3] - rows[:, 4]) / scenario.chip.frequency_mhz / 1000
+            latencies[rows[:, 0] < 0] = np.nan
+            order = np.argsort([job.arrival for job in scenario.jobs], kind="stable")
+            self._known[point, factor] = latencies[order]
         return self._known[point, factor]
 
     def _grows(self, point: int, factor: int) -> bool:
-        """Whether there are more requests to draw."""
+        """Whether there are more requests to draw, of which a run may have so many."""
         try:
-            return len(self._scenario(point, 2 * factor).jobs) > len(self._scenario(point, factor).jobs)
+            more = len(self._scenario(point, 2 * factor).jobs)
+            return len(self._scenario(point, factor).jobs) < more <= self.until
         except InputError:
             return False
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.files import refuse_if_read, whole_file
+from lstmsim.base.files import whole_file
 from lstmsim.files.scenario.scenario_file import checked_scenario
 from lstmsim.files.yaml.document import yaml_text
 from lstmsim.files.yaml.source import copied
@@ -96,6 +96,11 @@ def mark_too_large(labels: Labels, blocks: NDArray[np.int64] | None, device: Dev
         labels.mark(np.flatnonzero(blocks > device.multipliers), TOO_LARGE, device.multiplier)
 
 
+def chip_names(folder: str) -> list[str]:
+    """Give the names of the files of the best chips."""
+    return [os.path.join(folder, f"chip-{number}.yaml") for number in range(1, _CHIPS + 1)]
+
+
 def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, ...]:
     """Write the chips of the best designs as files that scenarios take; give their names."""
     names: list[str] = []
@@ -103,12 +108,11 @@ def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, 
         return ()
     different = {each.objective: each for each in reversed(best)} if len(best[0].objective) > 1 else None
     chosen = list(different.values())[::-1] if different else best
-    for number, each in enumerate(chosen[:_CHIPS], start=1):
+    for name, each in zip(chip_names(folder), chosen, strict=False):
         document = copied(space.setup.document)
         texts = [*space.setup.overrides, *(override(key, value) for key, value in each.values.items())]
         checked_scenario(document, texts, space.setup.scenario_name)
-        names.append(os.path.join(folder, f"chip-{number}.yaml"))
-        refuse_if_read(names[-1])
-        with whole_file(names[-1]) as file:
+        names.append(name)
+        with whole_file(name) as file:
             file.write(yaml_text(document.data["chip"]))
     return tuple(names)

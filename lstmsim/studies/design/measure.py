@@ -83,6 +83,11 @@ class Measure:
             return energy_of(scenario)
         return self.judge.judged(scenario).share or 0.0 if name == "share" else 0.0
 
+    def rejected(self, point: int) -> int:
+        """How many requests a point rejects that was simulated."""
+        numbers = self.known[point][0]
+        return 0 if numbers is None else int(numbers[NUMBERS.index("turned_away")])
+
     def simulated(self, points: Sequence[int]) -> list[Simulated]:
         """Simulate points that were not yet, and keep what comes out."""
         missing = [each for each in points if each not in self.known]

@@ -54,6 +54,7 @@ def _headline(result: Design) -> str:
         return f"{start}no design {looked} keeps all that is asked"
     if len(result.minimise) > 1:
         sure = "no other design can be on it" if result.proven else "others may be on it"
+        sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""
         return f"{start}a front of {len(result.best):,} of {result.space:,} designs; {sure}"
     said = _said(result.minimise[0], result.best[0].objective[0])
     if result.proven:
@@ -157,7 +158,7 @@ def _asked(result: Design) -> Iterator[Section]:
 
 def _between(each: Alike) -> str:
     low, high = each.difference
-    return f"{low:+.3g} to {high:+.3g}" if isfinite(low) and isfinite(high) else "too few requests"
+    return f"{low:+.3g} to {high:+.3g}" if isfinite(low) and isfinite(high) else each.reason
 
 
 def _more(more: More, result: Design) -> str:
@@ -198,7 +199,12 @@ def _data(result: Design) -> dict[str, Any]:
         "gap": result.gap,
         "proven": result.proven,
         "indistinguishable": [
-            {**_choice(each.choice), "difference_ms": plain(_finite(each)), "requests": each.requests}
+            {
+                **_choice(each.choice),
+                "difference_ms": plain(_finite(each)),
+                "requests": each.requests,
+                "reason": each.reason,
+            }
             for each in result.alike
         ],
         "runner_up": {

@@ -57,11 +57,13 @@ class Alike:
 
     difference: by how much of the best one's objective it may be better (below 0) or worse, at 95 %: (from, to).
     requests: of each run.
+    reason: why no interval is known; empty: one is.
     """
 
     choice: Choice
     difference: tuple[float, float]
     requests: int
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lstmsim.studies.design.alike import Alikes
 from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
 from lstmsim.studies.design.default import default_space
-from lstmsim.studies.design.extras import chip_files, mark_too_large, more_of, rivals_of
+from lstmsim.studies.design.extras import chip_files, chip_names, mark_too_large, more_of, rivals_of
 from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import OBJECTIVES, PERCENTILES, DesignRequest
@@ -134,7 +134,7 @@ def _store(request: DesignRequest, space: Space) -> Iterator[Store | None]:
         return
     folder = os.fspath(request.folder)
     stem = os.path.join(folder, "design")
-    for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):
+    for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem), *chip_names(folder)):
         refuse_if_read(each)
     with made_folder(folder), Store(f"{stem}.sqlite", create=True) as store:
         setup = space.setup
@@ -227,8 +227,8 @@ class _Design:
         single = bool(best) and not several
         rivals = rivals_of(self.space, labels, self.measure, best[0]) if single else ()
         more = self._more(found, best[0]) if single else ()
-        alikes = Alikes(self.space, self.request.minimise[0], self.request.until) if self._drawn() else None
-        alike = alikes.of(found, best[0], self.measure) if alikes and single else ()
+        alikes = Alikes(self.space, self.request.minimise[0], self.request.until) if single and self._drawn() else None
+        alike = alikes.of(found, best[0], self.measure) if alikes else ()
         stable = Stable(self.space, self.measure, found, best, rivals) if self.request.stability else None
         holds = stable.of(self.request.stability) if stable and self.request.stability else None
         extra = (alikes.runs if alikes else 0) + (stable.runs if stable else 0)
@@ -277,7 +277,7 @@ class _Design:
         jobs = self.space.setup.document.data.get("jobs")
         entries = jobs if isinstance(jobs, list) else []
         drawn = any(isinstance(job, dict) and isinstance(job.get("arrival"), dict) for job in entries)
-        return drawn and self.request.minimise[0] in _PERCENT
+        return drawn and any(each in _PERCENT for each in self.request.minimise)
 
     def _more(self, found: Found, best: Choice) -> tuple[More, ...]:
         if self.there is None:
@@ -300,6 +300,11 @@ class _Design:
         return (gap if isfinite(gap) else None), gap == 0.0
 
     def _remarks(self, found: Found) -> Iterator[str]:
+        front = found.front()
+        rejected = self.measure.rejected(front[0]) if front else 0
+        if rejected:
+            text = "latencies are of those that it serves, and who rejects more has less to do"
+            yield f"The best design rejects {rejected:,} requests: {text}."
         keys = [self.space.keys[axis.name] for axis in self.space.axes]
         if any(".latency." in key or key.endswith("frequency_mhz") for key in keys):
             yield "Latencies and clocks are assumptions: nothing prices them here, so the least and the highest win."

@@ -57,7 +57,7 @@ def arrivals_of(a: Side, b: Side, pairs: Sequence[Pairing]) -> Arrivals | None:
         reason = "" if differences["mean"].half_width is not None else _why(servings, "too few requests")
     else:
         ms = ms[len(ms) // 10 if drawn else 0 :]
-        differences = _in_pairs(ms, _relaxation(servings)) if len(ms) else {}
+        differences = in_pairs(ms, _relaxation(servings)) if len(ms) else {}
         if drawn and (not differences or differences["mean"].half_width is None):
             reason = _why(servings, f"{counted(len(ms), 'request')} are too few for an interval")
     only = [sum(i in latency[0] and j is not None and j not in latency[1] for i, j in pairs)]
@@ -124,7 +124,7 @@ def _relaxation(servings: Sequence[Serving | str]) -> float | None:
     return None if None in known else max(each for each in known if each is not None)
 
 
-def _in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
+def in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
     """Differences of the statistics of equal batches of the same requests; ms: of A and B, shape (requests, 2)."""
     more: Any = ms[:, 1] - ms[:, 0]
     if not more.any():

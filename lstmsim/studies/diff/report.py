@@ -63,7 +63,8 @@ def headline(diff: Diff) -> str:
     if arrivals is not None:
         run = f"the mean latency is {four_digits(arrivals.mean_ms[1])} ms, A {four_digits(arrivals.mean_ms[0])}"
         mean = arrivals.difference_ms.get("mean")
-        run += "" if mean is None else f" (difference {_difference(mean)})"
+        of = " without the first tenth of the requests" if arrivals.drawn else ""
+        run += "" if mean is None else f" (difference{of} {_difference(mean)})"
         run += f"; makespan {b:,} cycles, A {a:,}"
     words = {"same": "B is as fast as A", "cannot tell": "It cannot be told whether B is faster than A"}
     text = f"{words.get(diff.verdict, f'B is {diff.verdict}')}: {run}"

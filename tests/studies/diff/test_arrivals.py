@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.studies.diff.arrivals import _in_pairs, verdict_of
+from lstmsim.studies.diff.arrivals import in_pairs, verdict_of
 from lstmsim.studies.diff.result import Arrivals
 from lstmsim.traffic.intervals import Interval
 
@@ -19,7 +19,7 @@ def requests(count: int = 300, **keys: Any) -> dict[str, Any]:
     return {"chip": "column-npu-16k", "jobs": [job]}
 
 
-def test_a_latency_is_seen_in_pairs() -> None:
+def test_a_latency_is_seenin_pairs() -> None:
     found = lstmsim.diff(requests(), overrides=["chip.cores.0.latency.writeback=6"])
     arrivals = found.arrivals
     assert arrivals is not None
@@ -89,7 +89,7 @@ def test_the_interval_of_pairs_holds_what_it_promises() -> None:
     for _ in range(200):
         common = draw.exponential(1.0, 1000)
         ms = np.stack([common, common + 0.01 + draw.normal(0, 0.05, 1000)], axis=1)
-        found.append(_in_pairs(ms, 1.0)["mean"])
+        found.append(in_pairs(ms, 1.0)["mean"])
     # batches that look alike by chance have none
     known = [each for each in found if each.half_width is not None]
     assert len(known) > 180
