@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -21,7 +23,10 @@ from lstmsim.studies.program.run import ProgramRun, SavedProgram
 def changed(a: Side, b: Side) -> tuple[Changed, ...]:
     """List the keys with unlike values. Names of scenarios, sources, and names of equal models do not count."""
     if a.scenario is not None and b.scenario is not None:
-        found = list(_unlike(_described(a.scenario), _described(b.scenario), ""))
+        described = _described(a.scenario), _described(b.scenario)
+        one, other = (each.pop("chip") for each in described)
+        cores = _of_cores(one.pop("cores"), other.pop("cores"))
+        found = [*_unlike(one, other, "chip"), *cores, *_unlike(*described, "")]
         keys = [each.key for each in found]
         return tuple(each for each in found if not _only_a_name(each.key, keys))
     assert isinstance(a.run, ProgramRun)
@@ -65,6 +70,16 @@ def _unlike(a: Any, b: Any, key: str) -> Iterator[Changed]:
             yield from _unlike(one, other, f"{key}.{number}")
     elif a != b:
         yield Changed(key, (a, b))
+
+
+def _of_cores(a: Sequence[Any], b: Sequence[Any]) -> Iterator[Changed]:
+    """Unlike keys of cores. Cores that are alike on each side are one row, with the key of the first of them."""
+    pairs, alike = list(zip_longest(a, b)), defaultdict[str, list[int]](list)
+    for number, pair in enumerate(pairs):
+        alike[repr(pair)].append(number)
+    for numbers in alike.values():
+        for each in _unlike(*pairs[numbers[0]], f"chip.cores.{numbers[0]}"):
+            yield replace(each, cores=tuple(numbers))
 
 
 def _is_list(value: Any) -> bool:

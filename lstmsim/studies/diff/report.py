@@ -156,7 +156,7 @@ def _value(value: Any) -> str:
 def _changed(diff: Diff) -> Section:
     if not diff.changed:
         return Section.of("Nothing that the descriptions say differs.", title="WHAT CHANGED")
-    rows = [(short_path(each.key, 36), *map(_value, each.values)) for each in diff.changed]
+    rows = [(short_path(each.key, 36) + each.where, *map(_value, each.values)) for each in diff.changed]
     table = grid(["<key", "A", "B"], rows, limit=_KEYS, more=_MORE.format("keys"))
     return Section.of(table, title=f"WHAT CHANGED: {counted(len(diff.changed), 'key')}")
 

@@ -23,10 +23,19 @@ Verdict = Literal["faster", "slower", "same", "cannot tell"]
 
 @dataclass(frozen=True)
 class Changed:
-    """A key of the descriptions with unlike values; None where a side has no such key."""
+    """A key of the descriptions with unlike values; None where a side has no such key.
+
+    cores: numbers of the cores that change in this way; a key of the first of them stands for all.
+    """
 
     key: str
     values: tuple[Any, Any]
+    cores: tuple[int, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """In how many cores, where they are several."""
+        return f" in {len(self.cores):,} cores" if len(self.cores) > 1 else ""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _by_the_key(parts_at: Parting, keys: Sequence[Changed]) -> Parting:
     """Name the key that changed, if it is the only one: all that follows comes from it."""
     if len(keys) != 1:
         return parts_at
-    return replace(parts_at, why=f"{parts_at.why}; the one key that changed is {keys[0].key}")
+    return replace(parts_at, why=f"{parts_at.why}; the one key that changed is {keys[0].key}{keys[0].where}")
 
 
 def _path(a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]) -> tuple[PathRow, ...]:

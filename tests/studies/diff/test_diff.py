@@ -50,7 +50,7 @@ def test_a_command_gives_the_contract(tmp_path: Path) -> None:
     assert data["time"].keys() == {"clock_ms", "cycles_ms"}
     assert data["parts_at"].keys() == {"cycle", "core", "a", "b", "why"}
     assert data["verdict"] in ("faster", "slower", "same", "cannot tell")
-    assert all(row.keys() == {"key", "values"} for row in data["changed"])
+    assert all(row.keys() == {"key", "values", "cores"} for row in data["changed"])
 
 
 def test_twice_the_cores_take_half_the_time() -> None:
@@ -65,6 +65,26 @@ def test_twice_the_cores_take_half_the_time() -> None:
     why = "in A b is in the queue, with no thread free, until cycle 364; the one key that changed is chip.cores.1"
     assert found.parts_at == Parting(0, 1, "b waits in the queue", "b begins on core 1", why)
     assert "only B has it" in found.to_text()
+
+
+def test_cores_that_change_alike_are_one_change() -> None:
+    jobs = [{"name": name, **JOB} for name in "abcdefghijkl"]
+    found = lstmsim.diff(
+        {**ONE, "jobs": jobs}, overrides=["chip.cores.0.threads=1"], overrides_a=["chip.cores.0.count=4"]
+    )
+    # one core for four, each with another number of threads: three have gone, one has changed
+    assert [(each.key, each.cores) for each in found.changed] == [
+        ("chip.cores.0.threads", (0,)),
+        ("chip.cores.1", (1, 2, 3)),
+    ]
+    four = "chip.cores.0.count=4"
+    found = lstmsim.diff({**ONE, "jobs": jobs}, overrides=[four, "chip.cores.0.threads=1"], overrides_a=[four])
+    assert [(each.key, each.values, each.cores) for each in found.changed] == [
+        ("chip.cores.0.threads", (2, 1), (0, 1, 2, 3))
+    ]
+    assert found.parts_at is not None
+    assert found.parts_at.why.endswith("; the one key that changed is chip.cores.0.threads in 4 cores")
+    assert "chip.cores.0.threads in 4 cores  2  1" in found.to_text()
 
 
 def test_a_latency_costs_its_cycles_in_every_step() -> None:
