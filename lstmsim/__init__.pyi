@@ -24,7 +24,6 @@ from lstmsim.studies.compare.run import compare as compare
 from lstmsim.studies.design.picture import plot_design as plot_design
 from lstmsim.studies.design.run import design as design
 from lstmsim.studies.diff.picture import plot_diff as plot_diff
-from lstmsim.studies.diff.picture import save_diff as save_diff
 from lstmsim.studies.diff.run import diff as diff
 from lstmsim.studies.fit.fit import Fits as Fits
 from lstmsim.studies.fit.fit import fit_summary as fit_summary

@@ -13,9 +13,8 @@ from lstmsim.studies.diff.request import DiffRequest
 
 @options.command(
     "diff",
-    *(DiffRequest, options.json_output()),
+    *(DiffRequest, options.json_output(), options.report_output()),
     options.picture_output("picture", "Draw the critical path's waterfall above both runs over time"),
-    options.Output("report", "Write a page with the whole diff and its picture: .html.", (".html",)),
     left_out=("a", "b"),
     more=[click.Argument(["a"], type=click.Path()), click.Argument(["b"], type=click.Path(), required=False)],
 )
@@ -35,8 +34,4 @@ def diff_command(files: options.Outputs, **asked: Any) -> None:
         from lstmsim.studies.diff.run import diff
 
         result = diff(**asked)
-    writers = {
-        "picture": lambda path: lstmsim.plot_diff(result, path, look=files.look),
-        "report": lambda path: lstmsim.save_diff(result, path),
-    }
-    files.finish(result, writers)
+    files.finish(result, {"picture": lambda path: lstmsim.plot_diff(result, path, look=files.look)})

@@ -1,4 +1,4 @@
-"""The picture of a diff, the waterfall of its critical path above two aligned timelines, and its page."""
+"""The picture of a diff: the waterfall of its critical path above two aligned timelines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
-from lstmsim.base.files import whole_file
-from lstmsim.report.document import Document
-from lstmsim.report.page.frame import result_page
 from lstmsim.report.pictures.figures import Picture, drawn, letters, set_cycles, short, ticks
 from lstmsim.report.styles import SCREEN, Look
-from lstmsim.studies.diff.report import FORMS, headline, piece
+from lstmsim.studies.diff.report import headline, piece
 from lstmsim.studies.diff.result import Diff
 from lstmsim.studies.diff.sides import paired
 from lstmsim.studies.shared.request import Path
@@ -50,20 +47,6 @@ def plot_diff(diff: Diff, path: Path | None = None, *, look: Look = SCREEN) -> P
     with drawn(path, look=look) as figure:
         _draw(figure, diff)
     return figure
-
-
-def save_diff(diff: Diff, path: Path) -> None:
-    """Write a diff as one self-contained page (`.html`), whole or not at all: all sections, and the picture.
-
-    diff: what `diff` gave.
-    path: the page's file.
-    """
-    said = FORMS.document(diff)
-    document = Document.of(headline(diff), said) if isinstance(said, str) else said
-    title = f"{diff.names[0]} and {diff.names[1]}"
-    page = result_page(document, title, picture=plot_diff(diff).to_svg())
-    with whole_file(path) as file:
-        file.write(page)
 
 
 def _draw(figure: Picture, diff: Diff) -> None:

@@ -314,4 +314,11 @@ def _records(diff: Diff) -> list[dict[str, Any]]:
     return [{"what": row.what, "why": row.why, "a": row.cycles[0], "b": row.cycles[1]} for row in diff.path]
 
 
-FORMS = Forms(_data, _document, _records)
+FORMS = Forms(
+    _data,
+    _document,
+    _records,
+    axes=lambda _: ("a", "b", "why"),
+    picture="lstmsim.studies.diff.picture:plot_diff",
+    headed=True,
+)

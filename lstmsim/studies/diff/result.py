@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from lstmsim.model.figures import Words
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.program.run import ProgramRun
 from lstmsim.studies.simulate.run import Run
 from lstmsim.traffic.intervals import Interval
@@ -186,3 +187,14 @@ class Diff(Table, forms="lstmsim.studies.diff.report"):
     verdict: Verdict
     words: Mapping[str, Words] = field(default_factory=dict, compare=False, repr=False)
     runs: tuple[Run | ProgramRun, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """What the cycles of A, then of B are exact against; one if they are equal, none of kept programs."""
+        known = (each.report.stamp for each in self.runs if isinstance(each, Run))
+        return tuple(dict.fromkeys(each for each in known if each is not None))
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """The stamp of A."""
+        return next(iter(self.stamps), None)

@@ -234,3 +234,19 @@ def test_picture_and_page(tmp_path: Path) -> None:
     assert "<b>" not in page
     assert "THE CRITICAL PATH" in page
     assert "B is slower: 728 cycles" in page
+
+
+def test_stamps_are_those_of_both_sides() -> None:
+    sides = [lstmsim.run(ONE), lstmsim.run({**ONE, "chip": "v100"})]
+    found = lstmsim.diff(*sides)
+    assert found.stamps == tuple(each.report.stamp for each in sides)
+    data = found.to_dict()
+    assert [data["stamp"]["chip"], *(each["chip"] for each in data["stamps"])] == [
+        "column-npu-16k",
+        "column-npu-16k",
+        "v100",
+    ]
+    assert found.to_text().count("STAMP of ") == 2
+    same = lstmsim.diff(ONE, ONE)
+    assert same.stamps == (sides[0].report.stamp,)
+    assert "stamps" not in same.to_dict()
