@@ -5,10 +5,10 @@ docs/traces.md says how the path is found. Columns are numpy arrays: a trace has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,15 @@ from lstmsim.program.trace import Trace
 
 
 class Opener(NamedTuple):
-    """The last arrival at a barrier: end of a row (`issues`), or finish (`ends`) or admission (`starts`) of a task."""
+    """The last arrival at a barrier: end of a row (`issues`), or finish (`ends`) or admission (`starts`) of a task.
+
+    tied: whether others arrived in the same cycle.
+    """
 
     cycle: int
     kind: str
     number: int
+    tied: bool = False
 
 
 def openers(
@@ -34,8 +38,9 @@ def openers(
     """The opener of each barrier of a run."""
     known: dict[int, Opener] = {}
     for barrier, opener in (*_tasks(program, trace), *_rows(program, trace, operations, numbers, end)):
-        if barrier not in known or opener.cycle >= known[barrier].cycle:
-            known[barrier] = opener
+        before = known.get(barrier)
+        if before is None or opener.cycle >= before.cycle:
+            known[barrier] = opener._replace(tied=before is not None and opener.cycle == before.cycle)
     return known
 
 
@@ -194,10 +199,19 @@ class TraceIndex:
         return np.array([each.result_cycles for each in self.operations], dtype=np.int64)[self.numbers]
 
     @cached_property
+    def _ending(self) -> Numbers:
+        """The rows whose results are there when their task ends."""
+        return np.flatnonzero(self.last + self._result_cycles == self.trace.task("finish")[self.task])
+
+    @cached_property
+    def many_finish(self) -> NDArray[np.bool_]:
+        """For each task whether several rows end it."""
+        return np.bincount(self.task[self._ending], minlength=len(self.program.tasks)) > 1
+
+    @cached_property
     def _finishers(self) -> Numbers:
-        result = self._result_cycles
+        result, rows = self._result_cycles, self._ending
         finish = self.trace.task("finish")
-        rows = np.flatnonzero(self.last + result == finish[self.task])
         finishers = np.full(len(finish), -1, dtype=np.int64)
         # a task that only waits in the end, but not for its barrier, is ended by the last of its results
         openers = (self.barriers.get(-1 if task.until is None else task.until) for task in self.program.tasks)
@@ -318,6 +332,7 @@ class CriticalPath:
     kind, held_by: indices of `KINDS` and `HELD_BY`.
     row: row of `trace.issues` that the time belongs to; for `switch`, `input` and `arrival` the operation that waited.
     handovers: how often the path goes from one task to the task that got its context.
+    several: whether there are other paths as long: something on the path waited for two things that ended together.
     """
 
     start: Numbers
@@ -326,6 +341,7 @@ class CriticalPath:
     held_by: Numbers
     row: Numbers
     handovers: int = 0
+    several: bool = False
 
     @property
     def cycles(self) -> Numbers:
@@ -333,14 +349,21 @@ class CriticalPath:
         return self.end - self.start
 
 
+#: A link of the path: the method that adds it, and its arguments.
+_Way = tuple[Callable[..., tuple[int, int] | None], tuple[Any, ...]]
+
+
 class _Walk:
-    """The walk back. `links` are single segments, `runs` are blocks of rows of one unit without a gap."""
+    """The walk back. `links` are single segments, `runs` are blocks of rows of one unit without a gap.
+
+    `tied` is set where more than one thing ended in the cycle for which the path waited; then nobody looks any more.
+    """
 
     def __init__(self, index: TraceIndex) -> None:
         self.index = index
         self.links: list[tuple[int, int, int, int, int]] = []
         self.runs: list[tuple[int, int]] = []
-        self.handovers = 0
+        self.handovers, self.tied = 0, False
 
     def add(self, start: int, end: int, kind: int, held_by: str, row: int) -> None:
         if end > start:
@@ -363,6 +386,7 @@ class _Walk:
         makespan = index.trace.makespan_cycles
         if not makespan:
             return
+        self.tied = len({self.ender(task) for task in np.flatnonzero(finish == makespan).tolist()}) > 1
         step = self.ended(int(np.argmax(finish)), makespan, "result")
         while step is not None:
             row, cycle = step
@@ -371,6 +395,7 @@ class _Walk:
             head = int(index.head[position])
             if head < position:
                 self.runs.append((head, position))
+                self.tied = self.tied or self.tied_within(head, position)
             row = int(index.order[head])
             step = self.before(row, head)
 
@@ -389,6 +414,7 @@ class _Walk:
         earlier = int(index.order[position - 1]) if position else row
         if index.unit[earlier] != index.unit[row] or index.end[earlier] != cycle or earlier == row:
             return self.held(row, cycle)
+        self.tied = self.tied or bool(index.ready[row] == cycle)
         turn = max(int(index.start[earlier]), min(int(index.ready[row]), cycle))
         if index.task[earlier] == index.task[row]:
             turn = cycle
@@ -397,6 +423,13 @@ class _Walk:
 
     def held(self, row: int, cycle: int) -> tuple[int, int] | None:
         """What an operation waited for until `cycle`; None where nothing on the machine held the operation."""
+        ways = self.ways(row, cycle)
+        add, arguments = first = next(ways, (self.admitted, (row, int(self.index.task[row]), cycle)))
+        self.tied = self.tied or any(each != first for each in ways)
+        return add(*arguments)
+
+    def ways(self, row: int, cycle: int) -> Iterator[_Way]:
+        """All that ended at `cycle` of what an operation waits for, first what the path follows."""
         index = self.index
         task, phase, iteration, number = index.trace.issues[row, 4:8].tolist()
         phases, job = index.phases(task), index.program.tasks[task]
@@ -405,29 +438,56 @@ class _Walk:
             if need.barrier:
                 opener = index.barriers.get(phases[phase].barrier(iteration, need.operation))
                 if opener is not None and opener.cycle + need.delay == cycle:
-                    return self.opened(opener, row, cycle, need.cause)
+                    yield self.opened, (opener, row, cycle, need.cause)
                 continue
             source = self.source(task, phase, iteration, need)
             if source >= 0 and index.last[source] + need.delay == cycle:
-                return self.result(source, cycle, need.cause)
+                yield self.result, (source, cycle, need.cause)
         step = phases[phase].step(iteration, operation.ahead)
         arrived = int(index.trace.task("arrived")[task])
         if operation.frame and job.frame_interval and arrived + step * job.frame_interval == cycle:
-            self.add(arrived, cycle, _INPUT, "input", row)
-            return self.arrived(row, task, arrived)
+            yield self.came, (row, task, cycle)
         if operation.takes is not None:
             place = index.freer(task, phase, iteration, number)
             freer = index.last_row(task, *place) if place is not None else -1
             if freer >= 0 and index.end[freer] == cycle:
                 buffer = job.slots(index.kind(task), index.trace.spread(task))[operation.takes]
-                return self.freed(freer, cycle, buffer.cause)
-        return self.admitted(row, task, cycle)
+                yield self.freed, (freer, cycle, buffer.cause)
+        if index.entered(task, cycle):
+            yield self.admitted, (row, task, cycle)
+
+    def tied_within(self, head: int, position: int) -> bool:
+        """Whether a row of a block was ready just when the row before it had ended, by something else than that row."""
+        index = self.index
+        rows = index.order[head : position + 1]
+        for place in np.flatnonzero(index.ready[rows[1:]] == index.start[rows[1:]]).tolist():
+            before, row = rows[place : place + 2].tolist()
+            for add, arguments in self.ways(row, int(index.start[row])):
+                number = arguments[0].number if add == self.opened else arguments[0]
+                if number != before or add not in (self.opened, self.result, self.freed):
+                    return True
+        return False
+
+    def ender(self, task: int) -> tuple[str, int]:
+        """What ended a task: a row, or another task."""
+        row, until = self.index.finisher(task), self.index.program.tasks[task].until
+        opener = None if row >= 0 or until is None else self.index.barriers.get(until)
+        if opener is None:
+            return ("issues", row) if row >= 0 else ("starts", task)
+        return self.ender(opener.number) if opener.kind == "ends" else (opener.kind, opener.number)
+
+    def came(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
+        """What was before a frame of input that came at `cycle`."""
+        arrived = int(self.index.trace.task("arrived")[task])
+        self.add(arrived, cycle, _INPUT, "input", row)
+        return self.arrived(row, task, arrived)
 
     def ended(self, task: int, cycle: int, held_by: str) -> tuple[int, int] | None:
         """What was before the end of a task at `cycle`: its last result, else the barrier until which it lasted."""
         index = self.index
         row, until = index.finisher(task), index.program.tasks[task].until
         if row >= 0:
+            self.tied = self.tied or bool(index.many_finish[task])
             return self.result(row, cycle, held_by)
         opener = None if until is None else index.barriers.get(until)
         if opener is not None and opener.cycle == cycle:
@@ -436,6 +496,7 @@ class _Walk:
 
     def opened(self, opener: Opener, row: int, cycle: int, held_by: str) -> tuple[int, int] | None:
         """What was before an operation that may issue at `cycle` because a barrier opened."""
+        self.tied = self.tied or (opener.tied and opener.cycle > 0)
         if opener.kind == "issues":
             self.add(opener.cycle, cycle, _LATENCY, held_by, opener.number)
             return self.freed(opener.number, opener.cycle, held_by)
@@ -469,6 +530,7 @@ class _Walk:
         leaver = index.leaver(task, cycle)
         if leaver is not None:
             self.handovers += 1
+            self.tied = self.tied or bool(np.count_nonzero(index.trace.task("finish") == cycle) > 1)
             return self.ended(leaver, cycle, "thread")
         before = index.room_for(task, cycle)
         if before is None and not (index.trace.pause("paused") == cycle).any() and not index.gave_up(cycle):
@@ -527,4 +589,4 @@ def critical_path(program: Program, trace: Trace, index: TraceIndex | None = Non
     links = np.array(walk.links, dtype=np.int64).reshape(-1, 5)
     table = np.concatenate([links, _of_runs(index, walk.runs)])
     start, end, kind, held_by, row = table[np.argsort(table[:, 0], kind="stable")].T
-    return CriticalPath(start, end, kind, held_by, row, walk.handovers)
+    return CriticalPath(start, end, kind, held_by, row, walk.handovers, bool(walk.tied))

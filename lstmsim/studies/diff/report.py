@@ -26,7 +26,7 @@ def _data(diff: Diff) -> dict[str, Any]:
         "schema": "lstmsim/diff/1",
         **picked(diff, "names chips frequency_mhz makespan_cycles ms"),
         "time": {"clock_ms": diff.clock_ms, "cycles_ms": diff.cycles_ms},
-        **plain(picked(diff, "changed path cores")),
+        **plain(picked(diff, "changed path several_paths cores")),
         "jobs": [picked(job, "job numbers latency_cycles cycles") for job in diff.jobs],
         **picked(diff, "parts_at apart lag"),
         "arrivals": plain(diff.arrivals, {Interval: "value half_width batches"}),
@@ -188,9 +188,13 @@ def _path(diff: Diff) -> Section:
     total = ("makespan", "", *diff.makespan_cycles, diff.makespan_cycles[1] - diff.makespan_cycles[0])
     title = "THE CRITICAL PATH: what the change bought (rows add up to the makespans)"
     head: list[str | Column] = ["<what", "<waited for", "A", "B", _MORE_OF_B]
-    said = "Of chains of equal length the path follows the same one on both sides (docs/traces.md, the critical path)."
+    several = [name for name, each in zip("AB", diff.several_paths, strict=True) if each]
+    said = (
+        f"The path of {' and of '.join(several)} is one of several of equal length, chosen by one rule on both sides "
+    )
+    said += "(docs/traces.md, the critical path): another one could show other rows."
     # with its last row, so that people see the sum
-    return Section.of(_with_sum(head, rows, total, _PATH, "rows"), remark(said), title=title)
+    return Section.of(_with_sum(head, rows, total, _PATH, "rows"), remark(said) if several else None, title=title)
 
 
 def _with_sum(

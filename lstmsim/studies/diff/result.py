@@ -158,6 +158,7 @@ class Diff(Table, forms="lstmsim.studies.diff.report"):
     clock_ms, cycles_ms: the two parts of their difference, by the clock and by the cycles.
     changed: keys of the descriptions with unlike values.
     path: the critical paths by name and cause, rows with the largest difference first; they add up to the makespans.
+    several_paths: whether a side has other critical paths, as long as that of `path`.
     cores: where the cycles of each core went.
     jobs: latencies of the jobs, in the order of A.
     parts_at: the first cycle in which the traces differ; None if they never do.
@@ -178,6 +179,7 @@ class Diff(Table, forms="lstmsim.studies.diff.report"):
     cycles_ms: float
     changed: tuple[Changed, ...]
     path: tuple[PathRow, ...]
+    several_paths: tuple[bool, bool]
     cores: tuple[CoreRow, ...]
     jobs: tuple[JobRow, ...]
     parts_at: Parting | None

@@ -48,6 +48,7 @@ def diff(request: DiffRequest) -> Diff:
         cycles_ms=float(cycles),
         changed=keys,
         path=_path(a.path, b.path),
+        several_paths=(a.walked.several, b.walked.several),
         cores=_cores(a.cores, b.cores),
         jobs=_jobs(a, b, pairs),
         parts_at=None if parts_at is None else _by_the_key(parts_at, keys),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lstmsim.analysis.explanations.critical_path import TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import CriticalPath, TraceIndex, critical_path
 from lstmsim.analysis.explanations.explanation import PathTable
 from lstmsim.analysis.explanations.slowest import RequestCycles, cycles_by_request
 from lstmsim.base.errors import InputError, Mistake, refuse
@@ -102,10 +102,15 @@ class Side:
         """The index of the trace."""
         return TraceIndex(self.program, self.trace)
 
+    @cached_property
+    def walked(self) -> CriticalPath:
+        """The critical path."""
+        return critical_path(self.program, self.trace, self.index)
+
     @property
     def path(self) -> Mapping[tuple[str, str], int]:
         """Cycles of the critical path by name and cause."""
-        table = PathTable(self.index, critical_path(self.program, self.trace, self.index), self.words)
+        table = PathTable(self.index, self.walked, self.words)
         return {(part.what, part.why): part.cycles for part in table.parts()}
 
     def requests(self, unit: str) -> tuple[RequestCycles | None, ...]:

@@ -63,7 +63,7 @@ def test_the_last_one_that_arrives_opens_a_barrier() -> None:
     program = Program((Core(0, (Unit("issue", "fifo"),), 2),), tuple(tasks), (2, 2, 2))
     index = TraceIndex(program, engines.run(program))
     known = index.barriers
-    assert known[2] == Opener(0, "starts", 1)
+    assert known[2] == Opener(0, "starts", 1, tied=True)
     # thread 0 goes first in both iterations, at 0 and 3, then thread 1
     assert [(known[barrier].cycle, int(index.start[known[barrier].number])) for barrier in (0, 1)] == [(9, 6), (12, 9)]
 

@@ -232,3 +232,40 @@ def test_a_task_may_have_more_phases_over_several_cores_than_on_one() -> None:
     task = Task("t", ((0, (phase,)),), (), (0, 1), moldable=(Moldable(2, (phase, other)),))
     program = Program((Core(0, (Unit("array", "coarse"),)),) * 2, (task,))
     check(program, engines.run(program))
+
+
+@pytest.mark.parametrize(
+    ("units", "cycles", "last_cycles", "several"),
+    [
+        # a third operation waits for two others: for results that come together, for one of them
+        ((0, 1, 2), (4, 4), 1, True),
+        ((0, 1, 2), (4, 5), 1, False),
+        ((0, 1, 2), (5, 4), 1, False),
+        # on the unit of the first: the unit is free just when the second's results come, or before
+        ((0, 1, 0), (4, 4), 1, True),
+        ((0, 1, 0), (4, 5), 1, False),
+        # all on one unit: one chain, though each is ready when the one before ends
+        ((0, 0, 0), (4, 4), 1, False),
+    ],
+)
+def test_a_path_is_one_of_several_where_two_things_end_together(
+    units: tuple[int, int, int], cycles: tuple[int, int], last_cycles: int, several: bool
+) -> None:
+    needs = tuple(Dependence(at, each, "hazard") for at, each in enumerate(cycles))
+    first = [Operation(unit, cycles=n, result_cycles=n) for unit, n in zip(units[:2], cycles, strict=True)]
+    last = Operation(units[2], cycles=last_cycles, result_cycles=last_cycles, needs=needs)
+    task = Task("t", ((0, (Phase(Body((*first, last)), 1),)),), (), (0,))
+    kinds = tuple(Unit(name, "fifo") for name in ("array", "tail", "third"))
+    program = Program((Core(0, kinds, 1),), (task,))
+    trace = engines.run(program)
+    check(program, trace)
+    assert critical_path(program, trace).several == several
+
+
+def test_two_equal_jobs_on_two_cores_have_two_paths() -> None:
+    chip = load_chip("column-npu-16k")
+    model = Model("m", (Layer(cell("lstm"), 64, 64),))
+    for other, several in ((3, True), (2, False)):
+        chip = replace(chip, cores=(replace(chip.cores[0], threads=1),) * 2)
+        program = machines.lower(chip, (Job("a", model, 3), Job("b", model, other)))
+        assert critical_path(program, engines.run(program)).several == several

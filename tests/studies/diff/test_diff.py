@@ -121,6 +121,14 @@ def test_a_job_that_loses_is_in_the_first_sentence() -> None:
     assert first.endswith("but job speech takes 3,090 cycles longer, the most of 2 that lose.")
 
 
+def test_a_path_that_is_one_of_several_is_called_so() -> None:
+    found = lstmsim.diff(ONE, TWO, overrides=["chip.cores.0.count=2"])
+    # one job has one chain; of two equal jobs, each on a core, either could be called critical
+    assert found.several_paths == (False, True)
+    assert "The path of B is one of several of equal length" in " ".join(found.to_text().split())
+    assert "one of several" not in lstmsim.diff(ONE, ONE).to_text()
+
+
 def test_another_policy_is_named() -> None:
     jobs = [{"model": "lstm-512", "steps": 3}, {"model": "lstm-256", "steps": 3}]
     found = lstmsim.diff({**ONE, "jobs": jobs}, overrides=["chip.cores.0.thread_policy=fine"])
