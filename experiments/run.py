@@ -3,8 +3,8 @@
 `python experiments/ep_vp_sweep/run.py`, or `python experiments/run.py ep_vp_sweep`. `--small` takes a part of the
 experiment, in a moment; `--write` refreshes the expected.md and the figure.png beside the script, which docs show. A
 script has `text(small)`, which runs the experiment and returns the summary. Nothing else is written: pictures, and
-tables beside them, are drawn by `python experiments/deepbench/pictures.py FOLDER`. Such a script has `draw(folder)`,
-which gives the files that it wrote, and `figure(path)`, which draws the one that docs show.
+tables beside them, are drawn by `python experiments/deepbench/pictures.py FOLDER`. Such a script has `figure(path)`,
+which draws the one that docs show, and `draw(folder)`, which gives the files that it wrote, if there are others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def draw(name: str) -> None:
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     with readers_may_leave():
-        for path in module.draw(folder):
+        every = getattr(module, "draw", None)
+        for path in [module.figure(folder / "figure.png")] if every is None else every(folder):
             print(f"wrote {path}")
 
 

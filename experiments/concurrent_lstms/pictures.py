@@ -15,18 +15,13 @@ from experiments.concurrent_lstms.run import SETTINGS, simulated
 from experiments.drawing import PAGE
 from lstmsim.studies.simulate.picture import plot
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
     """Three threads, coarse, as the patent's figure 1f draws them."""
     plot(simulated(SETTINGS[1]).timeline, path, look=PAGE)
     return path
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ if __name__ == "__main__":
 from experiments.drawing import curves
 from experiments.ep_vp_sweep.run import results
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
@@ -24,11 +24,6 @@ def figure(path: Path) -> Path:
         for (npe, hidden), points in results().items()
     }
     return curves(path, lines, ("EP, with VP = min(4 hidden, NPE / EP)", "cycles of 25 steps"), base=2, log=True)
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from experiments.drawing import bars
 from experiments.preemption.run import gain, settings
 from experiments.preemption.study import POLICIES, results
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
@@ -27,11 +27,6 @@ def figure(path: Path) -> Path:
         estimates = [gain(outcome, mix, load, each, "ANTT") for each in names]
         groups[f"{mix}, {load:g}"] = [0.0 if each is None else each.value for each in estimates]
     return bars(path, groups, names, "turnaround, times shorter")
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

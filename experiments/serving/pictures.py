@@ -14,7 +14,7 @@ if __name__ == "__main__":
 from experiments.drawing import curves
 from experiments.serving.study import LOADS, machines, one_thread_rate, served
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
@@ -27,11 +27,6 @@ def figure(path: Path) -> Path:
             (load, each.ms(each.latency.p99.value)) for load, each in runs if each.verdict == "settled"
         ]
     return curves(path, lines, ("load", "99th percentile of latency (ms)"), log=True)
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

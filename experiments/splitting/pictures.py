@@ -15,7 +15,7 @@ from experiments.drawing import bars
 from experiments.serving.study import TASKS
 from experiments.splitting.run import BIG, REQUESTS, batches, machines
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
@@ -24,11 +24,6 @@ def figure(path: Path) -> Path:
     names = [each for each in machines() if each != BIG.name]
     groups = {task: [row[BIG.name] / row[each] for each in names] for task, row in batch.items()}
     return bars(path, groups, names, "requests a second, times one big core")
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ if __name__ == "__main__":
 from experiments.drawing import bars
 from experiments.threads_and_cores.run import PUBLISHED, results, speedup
 
-__all__ = ["draw", "figure"]
+__all__ = ["figure"]
 
 
 def figure(path: Path) -> Path:
@@ -23,11 +23,6 @@ def figure(path: Path) -> Path:
     machines = list(next(iter(rows.values())))[1:]
     groups = {mix: [speedup(row, each) for each in machines] for mix, row in rows.items()}
     return bars(path, groups, machines, "times as fast as 1 core, 1 thread", PUBLISHED)
-
-
-def draw(folder: Path) -> list[Path]:
-    """Draw everything into a folder; give the files."""
-    return [figure(folder / "figure.png")]
 
 
 if __name__ == "__main__":

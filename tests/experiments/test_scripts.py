@@ -23,7 +23,7 @@ def test_what_draws_has_a_file_of_its_own() -> None:
     assert set(DRAWN) == {each.parent.name for each in FOLDER.glob("*/run.py")}
     for name in DRAWN:
         module = importlib.import_module(f"experiments.{name}.pictures")
-        assert callable(module.draw)
+        assert callable(module.figure)
         assert callable(module.figure)
 
 
