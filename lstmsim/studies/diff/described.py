@@ -88,31 +88,27 @@ def _is_list(value: Any) -> bool:
 
 
 def _of_programs(a: SavedProgram, b: SavedProgram) -> Iterator[Changed]:
-    """Unlike names and cells of tables; of a table with unlike numbers of rows only these, `table (rows)`."""
-    for name in ("chip", "frequency_mhz", "unit", "tasks", "units", "buffers", "operations"):
+    """Unlike names and columns of tables; of a table with unlike numbers of rows only these, `table (rows)`."""
+    for name in ("chip", "frequency_mhz", "unit"):
+        yield from _unlike(getattr(a.names, name), getattr(b.names, name), name)
+    for name in ("tasks", "units", "buffers", "operations"):
         one, other = (getattr(each.names, name) for each in (a, b))
-        if one == other:
-            continue
-        if isinstance(one, tuple) and len(one) == len(other):
-            rows = [row for row, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
-            yield from _cells(f"names of {name}", rows, one, other)
-        elif not isinstance(one, tuple):
-            yield Changed(name, (one, other))
+        if len(one) == len(other):
+            yield from _cells(f"names of {name}", one, other)
     for name, table in FLAT_TABLES.items():
-        rows_of = [each.flat.table(name) for each in (a, b)]
-        if len(rows_of[0]) != len(rows_of[1]):
-            yield Changed(f"{name} (rows)", (len(rows_of[0]), len(rows_of[1])))
+        rows = [each.flat.table(name) for each in (a, b)]
+        if len(rows[0]) != len(rows[1]):
+            yield Changed(f"{name} (rows)", (len(rows[0]), len(rows[1])))
             continue
-        for place, column in enumerate(table.columns):
-            one, other = (each[:, place] for each in rows_of)
-            yield from _cells(f"{name}.{column}", np.flatnonzero(one != other).tolist(), one.tolist(), other.tolist())
+        for place in np.flatnonzero((rows[0] != rows[1]).any(axis=0)).tolist():
+            yield from _cells(f"{name}.{table.columns[place]}", *(each[:, place].tolist() for each in rows))
 
 
-def _cells(key: str, rows: list[int], one: Any, other: Any) -> Iterator[Changed]:
+def _cells(key: str, one: Sequence[Any], other: Sequence[Any]) -> Iterator[Changed]:
     """The unlike cells of a column, as one row: of several cells the values are lists."""
-    if len(rows) == 1:
-        yield Changed(f"{key}, row {rows[0]}", (plain(one[rows[0]]), plain(other[rows[0]])))
-    elif rows:
-        yield Changed(
-            f"{key}, {len(rows):,} rows", ([plain(one[at]) for at in rows], [plain(other[at]) for at in rows])
-        )
+    pairs = [(row, plain(pair)) for row, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+    if len(pairs) == 1:
+        row, (a, b) = pairs[0]
+        yield Changed(f"{key}, row {row}", (a, b))
+    elif pairs:
+        yield Changed(f"{key}, {len(pairs):,} rows", ([a for _, (a, _) in pairs], [b for _, (_, b) in pairs]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from lstmsim.analysis.timeline import COLUMNS, MAIN, Timeline, named_groups
 from lstmsim.report.pictures.figures import Picture, drawn, letters, set_cycles, short, ticks
 from lstmsim.report.styles import SCREEN, Look
-from lstmsim.studies.diff.report import headline, piece
+from lstmsim.studies.diff.report import headline, piece, shortened
 from lstmsim.studies.diff.result import Diff
 from lstmsim.studies.diff.sides import paired
 from lstmsim.studies.shared.request import Path
@@ -55,7 +56,7 @@ def _draw(figure: Picture, diff: Diff) -> None:
     # both on one axis, also where names must fit
     views = [replace(_view(each, diff), end_cycle=end) for each in timelines]
     heights = [[row_height(row.kind) for row in view.rows] for view in views]
-    bars = min(sum(row.cycles[0] != row.cycles[1] for row in diff.path), _BARS) + 1
+    bars = min(sum(row.more != 0 for row in diff.path), _BARS) + 1
     inches = [0.24 * bars + 0.5, *(rows_inches(each) for each in heights)]
     figure.fit(12, sum(inches) + 1.8, fixed=sum(inches))
     width = axes_inches(figure)
@@ -87,19 +88,13 @@ def _draw(figure: Picture, diff: Diff) -> None:
 
 def _waterfall(axes: Axes, diff: Diff) -> None:
     """Bars from A's makespan on: each begins where the one before ends."""
-    rows = [(piece(diff, row), row.cycles[1] - row.cycles[0]) for row in diff.path if row.cycles[0] != row.cycles[1]]
-    if len(rows) > _BARS:
-        rest = rows[_BARS - 1 :]
-        rows = [*rows[: _BARS - 1], (f"{len(rest)} more rows", sum(change for _, change in rest))]
-    total = diff.makespan_cycles[1] - diff.makespan_cycles[0]
-    level, starts = 0, []
-    for _, change in rows:
-        starts.append(level)
-        level += change
-    changes = [*(change for _, change in rows), total]
-    colours = [*(_LESS if change < 0 else _MORE for _, change in rows), _ALL]
-    axes.barh(range(len(changes)), changes, left=[*starts, 0], color=colours, height=0.7)
-    for place, (start, change) in enumerate(zip([*starts, 0], changes, strict=True)):
+    rows = shortened([row for row in diff.path if row.more], _BARS, "{} more rows")
+    changes = [row.more for row in rows]
+    levels = list(accumulate(changes, initial=0))
+    colours = [*(_LESS if change < 0 else _MORE for change in changes), _ALL]
+    starts, changes = [*levels[:-1], 0], [*changes, levels[-1]]
+    axes.barh(range(len(changes)), changes, left=starts, color=colours, height=0.7)
+    for place, (start, change) in enumerate(zip(starts, changes, strict=True)):
         axes.annotate(
             f"{change:+,}" if change else "0",
             (max(start, start + change), place),
@@ -111,7 +106,9 @@ def _waterfall(axes: Axes, diff: Diff) -> None:
         if place + 1 < len(changes) - 1:
             axes.plot([start + change] * 2, [place, place + 1], color="#999999", linewidth=0.5)
     axes.axvline(0, color="#333333", linewidth=0.6)
-    axes.set_yticks(range(len(changes)), [*(short(name, 48) for name, _ in rows), "makespan"], fontsize=letters(7))
+    axes.set_yticks(
+        range(len(changes)), [*(short(piece(diff, row), 48) for row in rows), "makespan"], fontsize=letters(7)
+    )
     axes.set_ylim(len(changes) - 0.5, -0.5)
     axes.use_sticky_edges = False
     axes.margins(x=0.06)

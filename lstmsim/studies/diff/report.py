@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lstmsim.analysis.explanations.text import held_words
 from lstmsim.base.wording import counted
-from lstmsim.report.document import Cell, Column, Document, Grid, Section, facts, grid, remark
+from lstmsim.report.document import Cell, Column, Document, Section, facts, grid, remark
 from lstmsim.report.figures_text import four_digits, percent, short_name, short_path, two_digits
 from lstmsim.report.results import Forms, picked, plain
-from lstmsim.studies.diff.result import Arrivals, CoreRow, Diff, JobRow, Pair, PathRow
+from lstmsim.studies.diff.result import Arrivals, CoreRow, Diff, JobRow, Pair, PathRow, more
 from lstmsim.traffic.intervals import Interval
 
 #: Rows that people are shown; the JSON has all.
@@ -88,27 +88,31 @@ def _most_of_it(diff: Diff) -> str:
     """The row of the paths that changed most in the direction of the makespan; at open arrivals, of all latencies."""
     if diff.arrivals is not None:
         return _most_of_latencies(diff)
-    more = diff.makespan_cycles[1] - diff.makespan_cycles[0]
-    rows = [row for row in diff.path if (row.cycles[1] - row.cycles[0]) * more > 0]
-    if not rows:
-        return ""
-    what, change = piece(diff, rows[0]), rows[0].cycles[1] - rows[0].cycles[0]
-    return f"; the critical path: {what} {change:+,}"
+    a, b = diff.makespan_cycles
+    row = next((row for row in diff.path if row.more * (b - a) > 0), None)
+    return f"; the critical path: {piece(diff, row)} {row.more:+,}" if row else ""
 
 
 def _most_of_latencies(diff: Diff) -> str:
     sums: Counter[str] = Counter()
     for job in diff.jobs:
         if job.more is not None:
-            sums.update({name: _more(pair) or 0 for name, pair in job.cycles.items()})
-    more = sum(sums.values()) if diff.verdict in ("faster", "slower") else 0
-    name = max(sums, key=lambda each: sums[each] * more, default="")
-    return f"; most of it: {name} {sums[name]:+,} cycles over all requests" if name and sums[name] * more > 0 else ""
+            sums.update({name: more(pair) or 0 for name, pair in job.cycles.items()})
+    sign = sum(sums.values()) if diff.verdict in ("faster", "slower") else 0
+    name = max(sums, key=lambda each: sums[each] * sign, default="")
+    return f"; most of it: {name} {sums[name]:+,} cycles over all requests" if name and sums[name] * sign > 0 else ""
 
 
 def piece(diff: Diff, row: PathRow) -> str:
     """What a row of the path is, and what the path waited for."""
-    return f"{row.what}, for {held_words(row.why, diff.words)}"
+    return f"{row.what}, for {held_words(row.why, diff.words)}" if row.why else row.what
+
+
+def shortened(path: Sequence[PathRow], limit: int, text: str) -> list[PathRow]:
+    """Rows of a path, at most `limit`: those that differ least are then one row, called `text` with their number."""
+    rest = path[limit - 1 :]
+    a, b = (sum(row.cycles[at] for row in rest) for at in (0, 1))
+    return [*path[: limit - 1], PathRow(text.format(len(rest)), "", (a, b))] if len(rest) > 1 else [*path]
 
 
 def _loser(diff: Diff) -> str:
@@ -120,8 +124,8 @@ def _loser(diff: Diff) -> str:
     if not gains or lost[0] <= 0:
         return text
     many = sum((job.more or 0) > 0 for job in diff.jobs)
-    more = f", the most of {many:,} that lose" if many > 1 else ""
-    return f"{text}; but job {short_name(lost[1], _NAME)} takes {lost[0]:,} cycles longer{more}"
+    others = f", the most of {many:,} that lose" if many > 1 else ""
+    return f"{text}; but job {short_name(lost[1], _NAME)} takes {lost[0]:,} cycles longer{others}"
 
 
 def _sides(diff: Diff) -> list[tuple[str, str]]:
@@ -168,55 +172,34 @@ def _signed(value: Cell) -> str:
 _MORE_OF_B = Column("B - A", form=_signed)
 
 
-def _more(pair: Pair) -> int | None:
-    return None if pair[0] is None or pair[1] is None else pair[1] - pair[0]
-
-
 def _rows(cycles: Mapping[str, Pair], last: str) -> list[tuple[Cell, ...]]:
     """Rows of names and their sum; names that are 0 on both sides are left out."""
-    rows = [(name, *pair, _more(pair)) for name, pair in cycles.items() if pair[0] or pair[1]]
-    there = [next(iter(cycles.values()), (0, 0))[at] is not None for at in (0, 1)]
-    total = [sum(pair[at] or 0 for pair in cycles.values()) if there[at] else None for at in (0, 1)]
-    return [*rows, (last, *total, _more((total[0], total[1])))]
+    rows = [(name, *pair, more(pair)) for name, pair in cycles.items() if pair[0] or pair[1]]
+    a, b = (None if None in side else sum(side) for side in zip(*cycles.values(), strict=True))
+    return [*rows, (last, a, b, more((a, b)))]
 
 
 def _path(diff: Diff) -> Section:
     """The waterfall of the critical path."""
-    rows = [
-        (row.what, held_words(row.why, diff.words), *row.cycles, row.cycles[1] - row.cycles[0]) for row in diff.path
-    ]
-    total = ("makespan", "", *diff.makespan_cycles, diff.makespan_cycles[1] - diff.makespan_cycles[0])
+    shown = shortened(diff.path, _PATH, f"... and {{:,}} more {_MORE.format('rows')}")
+    rows = [(row.what, row.why and held_words(row.why, diff.words), *row.cycles, row.more) for row in shown]
+    a, b = diff.makespan_cycles
+    rows.append(("makespan", "", a, b, b - a))
     title = "THE CRITICAL PATH: what the change bought (rows add up to the makespans)"
     head: list[str | Column] = ["<what", "<waited for", "A", "B", _MORE_OF_B]
     several = [name for name, each in zip("AB", diff.several_paths, strict=True) if each]
-    said = (
-        f"The path of {' and of '.join(several)} is one of several of equal length, chosen by one rule on both sides "
-    )
-    said += "(docs/traces.md, the critical path): another one could show other rows."
-    # with its last row, so that people see the sum
-    return Section.of(_with_sum(head, rows, total, _PATH, "rows"), remark(said) if several else None, title=title)
-
-
-def _with_sum(
-    head: Iterable[str | Column], rows: Sequence[Sequence[Cell]], total: Sequence[Cell], limit: int, what: str
-) -> Grid:
-    """A table whose sum is shown, also where rows are not: these are then one row."""
-    columns = list(head)
-    if len(rows) > limit:
-        rest = rows[limit - 1 :]
-        sums = [sum(row[at] for row in rest) for at in range(len(total) - 3, len(total))]  # type: ignore[misc]
-        text = f"... and {len(rest):,} more {_MORE.format(what)}"
-        rows = [*rows[: limit - 1], (text, *[""] * (len(total) - 4), *sums)]
-    return grid(columns, [*rows, total])
+    said = f"The path of {' and of '.join(several)} is one of several of equal length, chosen by one rule on both "
+    said += "sides (docs/traces.md, the critical path): another one could show other rows."
+    return Section.of(grid(head, rows), remark(said) if several else None, title=title)
 
 
 def _cores(diff: Diff) -> list[Section]:
     """Where the cycles of cores went; those that differ most first."""
 
     def change(core: CoreRow) -> int:
-        return sum(abs((pair[1] or 0) - (pair[0] or 0)) for pair in core.cycles.values())
+        return sum(abs((b or 0) - (a or 0)) for a, b in core.cycles.values())
 
-    chosen = sorted(diff.cores, key=lambda core: (-change(core), core.core))
+    chosen = sorted(diff.cores, key=change, reverse=True)
     sections = [_core(core) for core in chosen[:_CORES]]
     if len(chosen) > _CORES:
         sections.append(Section.of(f"... and {len(chosen) - _CORES:,} more {_MORE.format('cores')}"))
@@ -265,7 +248,7 @@ def _listed(jobs: Sequence[JobRow]) -> str:
 
 def _parts(job: JobRow) -> str:
     """The two names that differ most."""
-    changes = {name: _more(pair) or 0 for name, pair in job.cycles.items()}
+    changes = {name: more(pair) or 0 for name, pair in job.cycles.items()}
     most = sorted((name for name in changes if changes[name]), key=lambda name: -abs(changes[name]))[:2]
     return ", ".join(f"{name} {changes[name]:+,}" for name in most)
 

@@ -19,6 +19,12 @@ Pair = tuple[int | None, int | None]
 Both = tuple[int, int]
 Floats = tuple[float, float]
 
+
+def more(pair: Pair) -> int | None:
+    """B's number - A's; None where a side has none."""
+    return None if pair[0] is None or pair[1] is None else pair[1] - pair[0]
+
+
 Verdict = Literal["faster", "slower", "same", "cannot tell"]
 
 
@@ -47,6 +53,11 @@ class PathRow:
     why: str
     cycles: Both
 
+    @property
+    def more(self) -> int:
+        """B's cycles - A's."""
+        return self.cycles[1] - self.cycles[0]
+
 
 @dataclass(frozen=True)
 class CoreRow:
@@ -54,16 +65,16 @@ class CoreRow:
 
     core: its number.
     ways: of how many equal slots its main unit consists.
-    cycles: by name; on each side they add up to ways x makespan.
     peak: multiply-accumulates that it can do in a cycle; None where the side has no such core, or is a program.
+    cycles: by name; on each side they add up to ways x makespan.
     multiplier_cycles: by name; on each side they add up to peak x makespan.
     """
 
     core: int
     ways: Pair
+    peak: Pair
     cycles: Mapping[str, Pair]
-    peak: Pair = (None, None)
-    multiplier_cycles: Mapping[str, Pair] = field(default_factory=dict)
+    multiplier_cycles: Mapping[str, Pair]
 
     @property
     def comparable(self) -> bool:
@@ -88,8 +99,7 @@ class JobRow:
     @property
     def more(self) -> int | None:
         """How many cycles longer B takes for it; None where a side did not serve it."""
-        a, b = self.latency_cycles
-        return None if a is None or b is None else b - a
+        return more(self.latency_cycles)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.studies.diff.arrivals import arrivals_of, verdict_of
@@ -80,44 +81,38 @@ def _by_the_key(parts_at: Parting, keys: Sequence[Changed]) -> Parting:
 
 def _path(a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]) -> tuple[PathRow, ...]:
     rows = [PathRow(*key, (a.get(key, 0), b.get(key, 0))) for key in dict.fromkeys([*a, *b])]
-    return tuple(sorted(rows, key=lambda row: (-abs(row.cycles[1] - row.cycles[0]), row.what, row.why)))
+    return tuple(sorted(rows, key=lambda row: (-abs(row.more), row.what, row.why)))
 
 
-def _cores(a: Sequence[CoreCycles], b: Sequence[CoreCycles]) -> tuple[CoreRow, ...]:
-    by_number = [{each.core: each for each in side} for side in (a, b)]
+def _cores(*sides: Sequence[CoreCycles]) -> tuple[CoreRow, ...]:
+    by_number = [{each.core: each for each in side} for side in sides]
     rows = []
     for number in sorted({*by_number[0], *by_number[1]}):
-        both = by_number[0].get(number), by_number[1].get(number)
-        rows.append(
-            CoreRow(
-                number,
-                _pair([None if each is None else each.ways for each in both]),
-                _named([None if each is None else each.cycles for each in both]),
-                _pair([None if each is None else each.peak for each in both]),
-                _named([None if each is None else each.multiplier_cycles for each in both]),
-            )
-        )
+        both = [each.get(number) for each in by_number]
+        cycles, multiplier_cycles = (_named(_pair(both, name)) for name in ("cycles", "multiplier_cycles"))
+        rows.append(CoreRow(number, _pair(both, "ways"), _pair(both, "peak"), cycles, multiplier_cycles))
     return tuple(rows)
 
 
-def _pair(values: Sequence[int | None]) -> Pair:
-    return values[0], values[1]
+def _pair(sides: Sequence[Any], name: str) -> tuple[Any, Any]:
+    """An attribute of both sides; None where there is no such side."""
+    a, b = (None if each is None else getattr(each, name) for each in sides)
+    return a, b
 
 
 def _named(sides: Sequence[Mapping[str, int] | None]) -> dict[str, Pair]:
     """The numbers of both sides by name: 0 for a name that a side has not, None where there is no such side."""
     names = dict.fromkeys(name for each in sides if each is not None for name in each)
-    return {name: _pair([None if each is None else each.get(name, 0) for each in sides]) for name in names}
+    a, b = ([None if each is None else each.get(name, 0) for name in names] for each in sides)
+    return dict(zip(names, zip(a, b, strict=True), strict=True))
 
 
 def _jobs(a: Side, b: Side, pairs: Sequence[Pairing]) -> tuple[JobRow, ...]:
     # the work of unlike units has one name, so that it is one row
-    units = (a.unit, b.unit) if a.unit == b.unit else ("work", "work")
-    requests = a.requests(units[0]), b.requests(units[1])
+    requests = [each.requests(each.unit if a.unit == b.unit else "work") for each in (a, b)]
     rows = []
     for numbers in pairs:
-        names = [side.jobs[at] for side, at in zip((a, b), numbers, strict=True) if at is not None]
+        name = next(side.jobs[at] for side, at in zip((a, b), numbers, strict=True) if at is not None)
         both = [None if at is None else each[at] for each, at in zip(requests, numbers, strict=True)]
-        latency = _pair([None if each is None else each.latency_cycles for each in both])
-        rows.append(JobRow(names[0], numbers, latency, _named([each.cycles if each else None for each in both])))
+        rows.append(JobRow(name, numbers, _pair(both, "latency_cycles"), _named(_pair(both, "cycles"))))
     return tuple(rows)

@@ -40,20 +40,25 @@ class CoreCycles:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One run of a diff, and what it is called."""
+    """One run of a diff, and what it is called.
+
+    scenario: what was simulated; None of a kept program.
+    jobs: their names. Tasks that come behind others, after all that do not, do the work of jobs.
+    unit: what people call the main unit of a core.
+    cores: where their cycles went; of a program also the memories whose cycles are named.
+    words: of the machine.
+    """
 
     name: str
     run: Run | ProgramRun
-
-    @property
-    def scenario(self) -> Scenario | None:
-        """What was simulated; None of a kept program."""
-        return self.run.scenario if isinstance(self.run, Run) else None
-
-    @property
-    def program(self) -> Program:
-        """What the engine ran."""
-        return self.run.program if isinstance(self.run, Run) else self.run.saved.program
+    scenario: Scenario | None
+    program: Program
+    chip: str
+    frequency_mhz: float
+    jobs: tuple[str, ...]
+    unit: str
+    cores: Sequence[CoreCycles]
+    words: Mapping[str, Words]
 
     @property
     def trace(self) -> Trace:
@@ -61,41 +66,9 @@ class Side:
         return self.run.trace
 
     @property
-    def chip(self) -> str:
-        """The name of the chip."""
-        return self.run.scenario.chip.name if isinstance(self.run, Run) else self.run.saved.names.chip
-
-    @property
-    def frequency_mhz(self) -> float:
-        """The clock."""
-        return self.run.scenario.chip.frequency_mhz if isinstance(self.run, Run) else self.run.saved.names.frequency_mhz
-
-    @cached_property
-    def jobs(self) -> tuple[str, ...]:
-        """The names of the jobs. Tasks that come behind others, after all that do not, do the work of jobs."""
-        if isinstance(self.run, Run):
-            return tuple(job.name for job in self.run.scenario.jobs)
-        names, behind = self.run.saved.names.tasks, [task.behind is not None for task in self.program.tasks]
-        first = behind.index(True) if True in behind else len(behind)
-        return names[:first] if first and all(behind[first:]) else names
-
-    @property
     def tasks(self) -> tuple[str, ...]:
         """The names of all tasks, those of the jobs first."""
         return (*self.jobs, *(task.name for task in self.program.tasks[len(self.jobs) :]))
-
-    @property
-    def unit(self) -> str:
-        """What people call the main unit of a core."""
-        if isinstance(self.run, Run):
-            return self.run.scenario.chip.core_figures[0].unit.name
-        return self.run.saved.names.unit
-
-    @cached_property
-    def words(self) -> Mapping[str, Words]:
-        """Words of the machine."""
-        figures = self.run.scenario.chip.core_figures if isinstance(self.run, Run) else ()
-        return {name: each for core in figures for name, each in core.words.items()}
 
     @cached_property
     def index(self) -> TraceIndex:
@@ -117,20 +90,32 @@ class Side:
         """Latencies of the jobs and the cycles of which they consist; those of its own work are called `unit`."""
         return cycles_by_request(self.jobs, self.program, self.trace, unit)
 
-    @property
-    def cores(self) -> list[CoreCycles]:
-        """The cores, and where their cycles went; of a program also the memories whose cycles are named."""
-        if isinstance(self.run, Run):
-            return [
-                CoreCycles(each.index, each.figures.instances, each.cycles, each.peak, each.pe_cycles)
-                for each in self.run.report.cores
-            ]
-        rows = zip(self.program.cores, self.run.totals.cycles.tolist(), strict=True)
-        return [
-            CoreCycles(number, core.units[core.accounted].instances, dict(zip(CYCLE_NAMES, counts, strict=True)))
-            for number, (core, counts) in enumerate(rows)
-            if core.accounted is not None
-        ]
+
+def of_run(name: str, made: Run) -> Side:
+    """A scenario that was simulated."""
+    scenario, chip = made.scenario, made.scenario.chip
+    # totals take less time before there is a trace
+    cores = [
+        CoreCycles(each.index, each.figures.instances, each.cycles, each.peak, each.pe_cycles)
+        for each in made.report.cores
+    ]
+    jobs = tuple(job.name for job in scenario.jobs)
+    words = {name: each for core in chip.core_figures for name, each in core.words.items()}
+    unit = chip.core_figures[0].unit.name
+    return Side(name, made, scenario, made.program, chip.name, chip.frequency_mhz, jobs, unit, cores, words)
+
+
+def _of_program(name: str, made: ProgramRun) -> Side:
+    names, program = made.saved.names, made.saved.program
+    cores = [
+        CoreCycles(number, core.units[core.accounted].instances, dict(zip(CYCLE_NAMES, counts, strict=True)))
+        for number, (core, counts) in enumerate(zip(program.cores, made.totals.cycles.tolist(), strict=True))
+        if core.accounted is not None
+    ]
+    behind = [task.behind is not None for task in program.tasks]
+    first = behind.index(True) if True in behind else len(behind)
+    jobs = names.tasks[:first] if first and all(behind[first:]) else names.tasks
+    return Side(name, made, None, program, names.chip, names.frequency_mhz, jobs, names.unit, cores, {})
 
 
 def sides_of(request: DiffRequest) -> tuple[Side, Side]:
@@ -164,11 +149,10 @@ def _side(source: Any, overrides: Sequence[str], engine: str) -> Side:
     changes = "".join(f" {each}" for each in overrides)
     if _is_program(source):
         made = source if isinstance(source, ProgramRun) else run_program(source, engine=engine)
-        return Side(os.path.basename(made.saved.place), made)
+        return _of_program(os.path.basename(made.saved.place), made)
     result = source if isinstance(source, Run) else run(source, engine=engine, overrides=overrides)
-    _ = result.report  # totals take less time before there is a trace
     name = os.path.basename(source) if isinstance(source, str | os.PathLike) else result.scenario.name
-    return Side(name + changes, result)
+    return of_run(name + changes, result)
 
 
 Pairing = tuple[int | None, int | None]

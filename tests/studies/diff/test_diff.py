@@ -12,7 +12,7 @@ import lstmsim
 from lstmsim.studies.diff.described import changed
 from lstmsim.studies.diff.events import first_issue
 from lstmsim.studies.diff.result import Parting
-from lstmsim.studies.diff.sides import Side
+from lstmsim.studies.diff.sides import of_run
 from tests.cli.runner import call
 
 JOB = {"model": "lstm-256", "steps": 5}
@@ -210,7 +210,7 @@ def test_only_merged_differently_is_no_difference() -> None:
     assert first_issue(rows, cut) is None
     assert first_issue(rows, late) == (0, [2, 0, 0, 0, 0, 0, 0])
     assert first_issue(late, rows) == (1, [2, 0, 0, 0, 0, 0, 0])
-    assert changed(Side("a", run), Side("b", run)) == ()
+    assert changed(of_run("a", run), of_run("b", run)) == ()
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import lstmsim
 from lstmsim.studies.diff.arrivals import arrivals_of, verdict_of
-from lstmsim.studies.diff.sides import Side, paired
+from lstmsim.studies.diff.sides import Side, of_run, paired
 from tests.strategies import examples
 
 #: Requests a second, with how many come: offered loads of 0.13 to 0.77.
@@ -60,7 +60,7 @@ def side(rate: float, count: int, arrivals: int, lengths: int, writeback: int) -
         "arrival": {"kind": "poisson", "rate_per_second": rate, "seed": arrivals},
     }
     scenario: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [job]}
-    return Side("", lstmsim.run(scenario, overrides=[f"chip.cores.0.latency.writeback={writeback}"]))
+    return of_run("", lstmsim.run(scenario, overrides=[f"chip.cores.0.latency.writeback={writeback}"]))
 
 
 def rate_of(case: Case, rate: float, count: int, runs: int) -> Rate:
