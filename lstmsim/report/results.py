@@ -99,7 +99,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        stamps = [each.to_dict() for each in self.stamps]
+        stamps = plain(self.stamps)
         several = {"stamps": stamps} if len(stamps) > 1 else {}
         first = {"stamp": stamps[0]} if stamps else {}
         holds = {} if self.stability is None else {"stability": plain(self.stability)}

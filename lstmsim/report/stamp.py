@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from lstmsim.base.records import record
 
@@ -48,11 +47,6 @@ class Stamp:
         parts += [f"Fitted: {_some(self.fitted)}"] if self.fitted else []
         parts += [f"Of one point; varied: {_some(self.varied)}"] if self.varied else []
         return f"{'. '.join(parts)}."
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stamp as plain data."""
-        own = vars(self)
-        return {name: list(each) if isinstance(each, tuple) else each for name, each in own.items() if name[0] != "_"}
 
 
 def _some(keys: tuple[str, ...]) -> str:

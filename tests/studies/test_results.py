@@ -19,7 +19,7 @@ import pytest
 import lstmsim
 from lstmsim.analysis.report_text import report_json
 from lstmsim.base.errors import InputError
-from lstmsim.report.results import Result, Table, in_page
+from lstmsim.report.results import Result, Table, in_page, plain
 from lstmsim.studies.simulate.run import about
 from tests.core_needed import names_with_core
 
@@ -192,7 +192,7 @@ def test_the_html_of_a_report_escapes_names() -> None:
 
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
-    stamp = {"stamp": result.report.stamp.to_dict()}
+    stamp = {"stamp": plain(result.report.stamp)}
     assert result.to_dict() == report_json(result.report) | stamp | about(result.scenario)
     shown = result._repr_html_()
     assert shown.startswith(result.report._repr_html_())
