@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.shared.stability import Ask, stability
 
-__all__ = ["as_it_is", "held_paragraph"]
+__all__ = ["SHARE", "as_it_is", "held_paragraph", "paragraph"]
 
 #: By so much every assumed latency and bandwidth is moved.
 SHARE = 0.5
@@ -19,10 +19,15 @@ def as_it_is(chip: Chip) -> Chip:
     return chip
 
 
-def held_paragraph(chips: Sequence[Chip], ask: Ask, left_out: Sequence[str] = ()) -> str:
+def held_paragraph(chips: Sequence[Chip], ask: Ask, left_out: Sequence[str] = (), said: str = "") -> str:
     """Say which conclusions hold, as text that stands below a summary.
 
     chips, ask, left_out: as of `lstmsim.studies.shared.stability.stability`.
+    said: what a reader should know besides.
     """
-    text = f"{stability(chips, ask, SHARE, left_out).sentence}."
+    return paragraph(f"{stability(chips, ask, SHARE, left_out).sentence}. {said}")
+
+
+def paragraph(text: str) -> str:
+    """Give a text as it stands below a summary."""
     return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), ""])

@@ -13,16 +13,24 @@ from __future__ import annotations
 import csv
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.holds import SHARE, as_it_is, paragraph
+from lstmsim import load_scenario
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary, stability
 from lstmsim.studies.sweep.run import sweep as run_sweep
 
 STEPS = 25
 ARRAYS = tuple(4096 * 2**k for k in range(6))
 HIDDEN = (256, 512, 768, 1024, 1536, 2048)
 THREADS = (1, 2, 3, 4)
+#: Keys of cores that the sweep varies itself.
+VARIED = ("npe", "ep", "threads", "vp")
+#: An EP that takes so much more cycles than the best is as good for most.
+NEAR = 0.05
 
 
 def spec(arrays: Sequence[int] = ARRAYS, hidden: Sequence[int] = HIDDEN) -> dict[str, Any]:
@@ -74,9 +82,11 @@ def points(table: Path) -> list[Point]:
     ]
 
 
-def results(small: bool = False) -> list[Point]:
-    """All points; `small`: two arrays and two models."""
+def results(small: bool = False, vary: Vary = as_it_is) -> list[Point]:
+    """All points, on changed chips; `small`: two arrays and two models."""
     wanted = spec(ARRAYS[2:5:2], HIDDEN[1:4:2]) if small else spec()
+    scenario = load_scenario(wanted["scenario"])
+    wanted["scenario"] = replace(scenario, chip=vary(scenario.chip))
     with tempfile.TemporaryDirectory() as place:
         run_sweep(wanted, place, jobs=1 if small else None)
         return points(Path(place, "sweep.csv"))
@@ -88,6 +98,34 @@ def best(rows: Iterable[Point]) -> Mapping[tuple[int, int, int], Point]:
     for each in sorted(rows, key=lambda point: (point.cycles, point.ep)):
         chosen.setdefault((each.npe, each.hidden, each.threads), each)
     return chosen
+
+
+def holds() -> str:
+    """Whether the best EPs stay the best, or near it, as a paragraph."""
+    chosen = best(results())
+
+    def conclusions(vary: Vary) -> Conclusions:
+        rows = results(vary=vary)
+        now, cycles = best(rows), {(each.npe, each.hidden, each.threads, each.ep): each.cycles for each in rows}
+        answers = {}
+        for key, each in sorted(chosen.items()):
+            least, place = now[key].cycles, f"NPE {each.npe:,}, hidden {each.hidden:,}, threads {each.threads}"
+            near = cycles[*key, each.ep] <= (1 + NEAR) * least
+            answers[f"EP {each.ep} at {place}"] = (
+                f"{'at most' if near else 'more than'} {100 * NEAR:g} % above the best"
+            )
+            answers[f"the best EP at {place}"] = f"{now[key].ep}"
+        return answers
+
+    chips = [load_scenario(spec()["scenario"]).chip]
+    found = stability(chips, conclusions, SHARE, [f"cores.{each}" for each in VARIED])
+    exact = sum(each.startswith("the best") for each in found.flipping)
+    near = replace(
+        found,
+        conclusions={name: each for name, each in found.conclusions.items() if name.startswith("EP")},
+        flips=tuple(each for each in found.flips if each.question.startswith("EP")),
+    )
+    return paragraph(f"{near.sentence}. Which EP is the very best flips in {exact} of {len(chosen)}.")
 
 
 def summary(rows: Sequence[Point]) -> str:
@@ -120,7 +158,7 @@ def summary(rows: Sequence[Point]) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

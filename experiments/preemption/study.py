@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from lstmsim import ColumnNpu, Scenario, load_scenario, run
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Chip, Job
 from lstmsim.studies.serve.demands import alone
 
 LSTMS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")
@@ -90,10 +90,10 @@ def chip() -> ColumnNpu:
 
 
 @cache
-def task(name: str) -> tuple[Job, int]:
-    """A task of DeepBench, and its cycles alone."""
+def task(name: str, machine: Chip | None = None) -> tuple[Job, int]:
+    """A task of DeepBench, and its cycles alone, on that machine (None: `chip()`)."""
     job = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": f"deepbench-{name}"}]}).jobs[0]
-    return job, alone(chip(), job).latency_cycles
+    return job, alone(machine or chip(), job).latency_cycles
 
 
 def drawn(mix: str, number: int, load: float) -> list[Job]:
@@ -108,12 +108,12 @@ def drawn(mix: str, number: int, load: float) -> list[Job]:
     ]
 
 
-def outcome(jobs: Sequence[Job], policy: str) -> Outcome:
-    """A set under a policy."""
+def outcome(jobs: Sequence[Job], policy: str, machine: Chip | None = None) -> Outcome:
+    """A set under a policy, on that machine (None: `chip()`)."""
     dispatch, preempts = POLICIES[policy]
     ranked = tuple(replace(job, dispatch=dispatch, preempts=preempts) for job in jobs)
-    report = run(Scenario(chip(), ranked)).report
-    by_itself = [alone_cycles(job) for job in jobs]
+    report = run(Scenario(machine or chip(), ranked)).report
+    by_itself = [alone_cycles(job, machine) for job in jobs]
     latencies = {each.number: each.latency for each in report.jobs}
     ntt = tuple(latencies[number] / cycles for number, cycles in enumerate(by_itself))
     longest = max(range(len(jobs)), key=by_itself.__getitem__)
@@ -121,9 +121,9 @@ def outcome(jobs: Sequence[Job], policy: str) -> Outcome:
     return Outcome(ntt, tuple(job.priority for job in jobs), ntt[longest], report.makespan_cycles, stops)
 
 
-def alone_cycles(job: Job) -> int:
-    """Cycles of a task of a set by itself."""
-    return task(job.model.name.removeprefix("deepbench-"))[1]
+def alone_cycles(job: Job, machine: Chip | None = None) -> int:
+    """Cycles of a task of a set by itself, on that machine (None: `chip()`)."""
+    return task(job.model.name.removeprefix("deepbench-"), machine)[1]
 
 
 def results(small: bool = False) -> Results:

@@ -7,7 +7,9 @@ expected.md beside it.
 from __future__ import annotations
 
 import textwrap
+from itertools import combinations
 
+from experiments.holds import as_it_is, held_paragraph
 from experiments.serving import coverage
 from experiments.serving.study import (
     BACKLOG,
@@ -24,10 +26,15 @@ from experiments.serving.study import (
     Served,
     chip,
     cycles_alone,
+    machines,
     peak,
     results,
+    task,
 )
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.serve.demands import alone
 from lstmsim.studies.serve.result import Serving
+from lstmsim.studies.shared.stability import Vary
 from lstmsim.traffic.intervals import Interval
 
 
@@ -191,9 +198,27 @@ COVERED = (
 )
 
 
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """Which machine can do more requests with one thread, by what the tasks take alone."""
+    chips = {each.name: vary(chip(each)) for each in machines() if each.threads == 1}
+    rates = {
+        name: len(own.cores) / sum(alone(own, task(each)).latency_cycles for each in TASKS)
+        for name, own in chips.items()
+    }
+    return {f"{a} or {b} can do more": max((a, b), key=rates.__getitem__) for a, b in combinations(rates, 2)}
+
+
+def holds() -> str:
+    """Whether the order of the machines holds, as a paragraph."""
+    said = (
+        f"Latencies under load are not asked again: each answer takes a run of {REQUESTS:,} requests for each machine."
+    )
+    return held_paragraph([chip(each) for each in machines() if each.threads == 1], conclusions, said=said)
+
+
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

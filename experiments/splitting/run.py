@@ -18,13 +18,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 
+from experiments.holds import as_it_is, held_paragraph
 from experiments.room import room_paragraph
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
 from experiments.splitting.loads import EXPLAINED, LOADS, Latencies, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
 from lstmsim.machines.column.npu import Exchange
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Chip, Job
+from lstmsim.report.stability import Conclusions
 from lstmsim.studies.search.run import reachable
+from lstmsim.studies.shared.stability import Vary
 
 PUBLISHED = 2.91
 #: Requests that come at once: two for each thread of the machine that has most of them.
@@ -82,7 +85,7 @@ def joined(job: Job) -> Job:
     return replace(job, split="rows")
 
 
-def makespan(machine: ColumnNpu, jobs: list[Job]) -> int:
+def makespan(machine: Chip, jobs: list[Job]) -> int:
     """Cycles until all jobs are finished."""
     return run(Scenario(machine, tuple(jobs))).report.makespan_cycles
 
@@ -179,6 +182,23 @@ def speedups(outcome: Results, name: str) -> dict[str, float]:
 def mean(values: list[float]) -> float:
     """The geometric mean."""
     return float(prod(values) ** (1 / len(values)))
+
+
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """On which side of the published figure each task lies."""
+    big, quad = (vary(chip(each)) for each in (BIG, QUAD_2))
+    gained = {
+        name: makespan(big, batch) / makespan(quad, batch) for name in TASKS for batch in [[task(name)] * REQUESTS]
+    }
+    return {
+        f"4 cores, 2 threads on {name}": f"{'below' if gain < PUBLISHED else 'at or above'} {PUBLISHED}"
+        for name, gain in gained.items()
+    }
+
+
+def holds() -> str:
+    """Whether the headline holds, as a paragraph."""
+    return held_paragraph([chip(BIG), chip(QUAD_2)], conclusions)
 
 
 def grid(first: str, rows: dict[str, dict[str, int]]) -> list[str]:
@@ -295,7 +315,7 @@ def summary(outcome: Results) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

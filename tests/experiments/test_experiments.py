@@ -85,6 +85,13 @@ def test_the_stability_of_headlines_is_what_stands_below_them(name: str) -> None
     assert script.text() == expected
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["design_space", "preemption", "serving", "splitting"])
+def test_the_stability_of_longer_experiments_stands_below_them(name: str) -> None:
+    script, expected = load(name)
+    assert expected.endswith(script.holds())
+
+
 def test_concurrent_lstms() -> None:
     script, expected = load("concurrent_lstms")
     measured = script.results()
