@@ -63,7 +63,12 @@ def curves(
         panel = figure.subplots()
         handles = []
         for number, points in enumerate(lines.values()):
-            look = {"color": job_style(number).fill, "marker": "osD^vP*Xp"[number % 9]}
+            # colours come again after eight
+            look = {
+                "color": job_style(number).fill,
+                "marker": "osD^vP*Xp"[number % 9],
+                "linestyle": "-:"[number // 8 % 2],
+            }
             x, y = zip(*points, strict=True) if points else ((), ())
             handles += panel.plot(x, y, markersize=4, linewidth=1.2, **look)  # type: ignore[arg-type]
         if base is not None:

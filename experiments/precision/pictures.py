@@ -1,6 +1,6 @@
 """Picture and table of the study: how near real networks in fixed point come to float64.
 
-Run `python experiments/precision/pictures.py FOLDER` (some minutes).
+Run `python experiments/precision/pictures.py FOLDER` (a minute of processor time).
 """
 
 from __future__ import annotations

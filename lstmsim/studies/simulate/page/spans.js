@@ -51,7 +51,8 @@ export function after(level, row, cycle) {
   return low;
 }
 
-const shares = new Float64Array(256);
+/** Of the column that is walked over: the parts of looks, and which there are. A frame has thousands, and makes none anew. */
+const shares = new Float64Array(256), used = [];
 
 /**
  * Walks over a row in columns of `width` cycles from `origin` on. For each column, or several columns of one look, that
@@ -59,7 +60,6 @@ const shares = new Float64Array(256);
  */
 export function walk(level, row, low, high, origin, width, tell) {
   const { start, end, look } = level, behind = level.offset[row + 1];
-  const used = [];
   let at = -1;
   const flush = () => {
     if (!used.length) return;
@@ -86,9 +86,11 @@ export function walk(level, row, low, high, origin, width, tell) {
     if (from > column) add(column, each, ++column - from);
     if (last > column) {
       flush();
+      used.push(each);
       shares[each] = 1;
-      tell(column, last, [each], shares);
+      tell(column, last, used, shares);
       shares[each] = 0;
+      used.length = 0;
     }
     if (to > last) add(last, each, to - last);
   }

@@ -7,6 +7,8 @@ import { after, levelFor, walk, workOutLevels } from "./spans.js";
 const HEIGHTS = [22, 16, 11, 22], GAP = 3, AXIS = 24, STRIP = 30;
 /** Fewest cycles in view; how near the pointer a span is; a drag is longer than a click. */
 const FEWEST = 8, REACH = 3, CLICK = 4;
+/** Pixels of rows that are filled within a frame on any machine: more are coarser while they move, and fine after `STILL` ms. */
+const SMOOTH = 400_000, STILL = 120;
 const FONT = '11px system-ui, "Segoe UI", Roboto, sans-serif';
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -24,7 +26,7 @@ export class View {
     this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Timeline of ${number(spans.rows.length)} rows` });
     this.strip = make("canvas", { class: "strip", role: "img", "aria-label": "How busy the main units were over the whole run" });
     this.spacer = make("div");
-    this.box = make("div", { class: "view", scroll: () => this.ask() }, this.canvas, this.spacer);
+    this.box = make("div", { class: "view", scroll: () => this.scroll() }, this.canvas, this.spacer);
     this.element = make("div", {}, this.strip, this.box);
     this.tops = [0];
     for (const [, group] of spans.rows) this.tops.push(this.tops.at(-1) + HEIGHTS[group] + GAP);
@@ -52,10 +54,11 @@ export class View {
       canvas.height = Math.round(height * this.ratio);
       canvas.style.height = `${height}px`;
     }
-    const wide = Math.max(1, this.canvas.width - Math.round(this.left * this.ratio));
-    this.image = new ImageData(wide, this.canvas.height - Math.round(AXIS * this.ratio) || 1);
-    this.pixels = new Uint32Array(this.image.data.buffer);
-    this.tiles = this.spans.looks.map((each) => each && this.tile(...each));
+    const wide = Math.max(1, this.canvas.width - Math.round(this.left * this.ratio)), high = this.canvas.height - Math.round(AXIS * this.ratio) || 1;
+    const [fine, coarse] = [1, Math.ceil(Math.sqrt((wide * high) / SMOOTH))];
+    this.fine = this.layer(fine, wide, high);
+    this.coarse = coarse > fine ? this.layer(coarse, wide, high) : this.fine;
+    this.scrolled = this.box.scrollTop;
     // colours once: each look into the style sheet costs more than a row
     this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
     this.ink = Object.fromEntries(["page", "ink", "muted", "line", "accent", "mark", "area"].map((name) => [name, colour(name)]));
@@ -64,11 +67,19 @@ export class View {
     this.ask();
   }
 
+  /** A picture of the rows whose pixels are `grain` pixels of the canvas wide and high; `drawn` says what it shows. */
+  layer(grain, wide, high) {
+    const width = Math.ceil(wide / grain), height = Math.ceil(high / grain), ratio = this.ratio / grain;
+    const canvas = make("canvas", { width, height }), image = new ImageData(width, height);
+    const tiles = this.spans.looks.map((each) => each && this.tile(ratio, ...each));
+    return { grain, ratio, canvas, image, tiles, pixels: new Uint32Array(image.data.buffer), drawn: "" };
+  }
+
   /** A look as pixels that repeat: its fill, and the lines of its hatch. */
-  tile(name, side, path) {
+  tile(ratio, name, side, path) {
     const ground = pixel(colour(name));
     if (!side) return { side: 1, pixels: Uint32Array.of(ground) };
-    const size = Math.max(1, Math.round(side * this.ratio)), canvas = make("canvas", { width: size, height: size });
+    const size = Math.max(1, Math.round(side * ratio)), canvas = make("canvas", { width: size, height: size });
     const pen = canvas.getContext("2d");
     pen.fillStyle = colour(name);
     pen.fillRect(0, 0, size, size);
@@ -86,6 +97,22 @@ export class View {
     });
   }
 
+  scroll() {
+    this.scrolled = this.box.scrollTop;
+    this.move();
+  }
+
+  /** Draws what fits into a frame, and the rest once nothing has moved for a while. */
+  move() {
+    this.moving = true;
+    clearTimeout(this.still);
+    this.still = setTimeout(() => {
+      this.moving = false;
+      this.ask();
+    }, STILL);
+    this.ask();
+  }
+
   x(cycle) {
     return this.left + ((cycle - this.low) / (this.high - this.low)) * (this.width - this.left);
   }
@@ -97,9 +124,10 @@ export class View {
   /** Shows a window; what lies outside the run is cut off. */
   show(low, high) {
     const { first, last } = this.spans, length = this.within(high - low);
-    this.low = clamp((low + high - length) / 2, first, last - length);
-    this.high = this.low + length;
-    this.ask();
+    const from = clamp((low + high - length) / 2, first, last - length);
+    if (from === this.low && from + length === this.high) return;
+    [this.low, this.high] = [from, from + length];
+    this.move();
   }
 
   /** The nearest length that can be shown. */
@@ -120,12 +148,14 @@ export class View {
   }
 
   draw() {
-    this.drawRows();
-    const pen = this.canvas.getContext("2d");
+    const layer = this.moving ? this.coarse : this.fine, { grain, canvas } = layer;
+    this.drawRows(layer);
+    const pen = this.canvas.getContext("2d", { alpha: false });
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.fillStyle = this.ink.page;
     pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    pen.putImageData(this.image, this.canvas.width - this.image.width, this.canvas.height - this.image.height);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(canvas, Math.round(this.left * this.ratio), Math.round(AXIS * this.ratio), canvas.width * grain, canvas.height * grain);
     pen.scale(this.ratio, this.ratio);
     pen.font = FONT;
     this.drawTexts(pen);
@@ -136,15 +166,17 @@ export class View {
     this.canvas.dataset.high = this.high;
   }
 
-  /** Fills the pixels of all rows in view: a column is a pixel, a cycle or a bin. */
-  drawRows() {
-    const { pixels, image, low, high, spans, ratio } = this, wide = image.width;
+  /** Fills the pixels of all rows in view, unless they are there: a column is a pixel, a cycle or a bin. */
+  drawRows(layer) {
+    const { low, high, spans, scrolled } = this, { pixels, image, ratio, tiles, grain } = layer, what = `${low} ${high} ${scrolled}`;
+    if (layer.drawn === what) return;
+    layer.drawn = what;
     pixels.fill(this.ground);
+    const wide = (this.canvas.width - Math.round(this.left * this.ratio)) / grain;
     // a column is at least a cycle or a bin, so that spans end at their edges
     const perPixel = (high - low) / wide, width = Math.max(perPixel, spans.bin), aligned = width === spans.bin;
     const origin = aligned ? spans.first + Math.floor((low - spans.first) / width) * width : low;
-    const level = levelFor(spans, perPixel), scrolled = this.box.scrollTop;
-    const column = (each) => clamp(Math.round((origin + each * width - low) / perPixel), 0, wide);
+    const level = levelFor(spans, perPixel), column = (each) => clamp(Math.round((origin + each * width - low) / perPixel), 0, image.width);
     spans.rows.forEach(([, group], row) => {
       const top = Math.round((this.tops[row] - scrolled) * ratio), bottom = top + Math.round(HEIGHTS[group] * ratio);
       if (bottom <= 0 || top >= image.height) return;
@@ -155,15 +187,19 @@ export class View {
           sum += shares[look];
           // work that is there has a pixel, however short it is
           const upper = Math.max(top, Math.min(base - 1, Math.round(bottom - Math.min(sum, 1) * (bottom - top))));
-          if (this.tiles[look]) this.fill(from, to, Math.max(0, upper), Math.min(base, image.height), this.tiles[look]);
+          if (tiles[look]) this.fill(layer, from, to, Math.max(0, upper), Math.min(base, image.height), tiles[look]);
           base = upper;
         }
       });
     });
+    layer.canvas.getContext("2d", { alpha: false }).putImageData(image, 0, 0);
   }
 
-  fill(from, to, top, bottom, { side, pixels: tile }) {
-    const { pixels, image: { width } } = this;
+  fill({ pixels, image: { width } }, from, to, top, bottom, { side, pixels: tile }) {
+    if (side === 1 && to - from > 16) {
+      for (let y = top; y < bottom; y++) pixels.fill(tile[0], y * width + from, y * width + to);
+      return;
+    }
     for (let y = top, line = top * width, pattern = (top % side) * side; y < bottom; y++, line += width) {
       for (let x = line + from, end = line + to, at = from % side; x < end; x++) {
         pixels[x] = tile[pattern + at];
@@ -178,7 +214,7 @@ export class View {
   drawTexts(pen) {
     const { spans } = this, level = spans.levels[0], roomy = (this.high - this.low) / (this.width - this.left) < 4 * spans.mean;
     spans.rows.forEach(([name, group], row) => {
-      const top = AXIS + this.tops[row] - this.box.scrollTop, middle = top + HEIGHTS[group] / 2 + 4;
+      const top = AXIS + this.tops[row] - this.scrolled, middle = top + HEIGHTS[group] / 2 + 4;
       if (top > this.height || top + HEIGHTS[group] < AXIS) return;
       pen.fillStyle = this.ink.muted;
       pen.textAlign = "right";
@@ -220,7 +256,7 @@ export class View {
     if (to < this.left || from > this.width) return;
     pen.strokeStyle = this.ink.mark;
     pen.lineWidth = 2;
-    pen.strokeRect(from - 1, AXIS + this.tops[row] - this.box.scrollTop - 1, Math.max(3, to - from + 2), HEIGHTS[this.spans.rows[row][1]] + 2);
+    pen.strokeRect(from - 1, AXIS + this.tops[row] - this.scrolled - 1, Math.max(3, to - from + 2), HEIGHTS[this.spans.rows[row][1]] + 2);
   }
 
   drawAxis(pen) {
