@@ -46,6 +46,12 @@ def plot_diff(diff: Diff, path: Path | None = None, *, look: Look = SCREEN) -> P
     look: how wide it is, and what it is made for.
 
     Rows of the waterfall are differences: it begins at 0 and ends at the difference of the makespans.
+
+    >>> from lstmsim import diff, plot_diff
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> longer = diff(scenario, overrides=["jobs.0.steps=4"])
+    >>> plot_diff(longer).caption.partition(";")[0]
+    'B is slower: 295 cycles, A 226 (30.5 % more)'
     """
     with drawn(path, look=look) as figure:
         _draw(figure, diff)
@@ -57,6 +63,16 @@ def save_diff(diff: Diff, path: Path) -> None:
 
     diff: what `diff` gave.
     path: the page's file.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lstmsim import diff, save_diff
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> longer = diff(scenario, overrides=["jobs.0.steps=4"])
+    >>> path = Path(tempfile.mkdtemp(), "diff.html")
+    >>> save_diff(longer, path)
+    >>> path.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
     """
     said = FORMS.document(diff)
     document = Document.of(headline(diff), said) if isinstance(said, str) else said

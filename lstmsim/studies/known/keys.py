@@ -52,11 +52,16 @@ def key_line(each: Described) -> str:
     'elements; 1 to 9 elements; default: 4'
     """
     said = "; default: " in each.key.meaning
-    parts = [each.key.meaning, _bounds(each.key), "" if said else _default(each), each.key.source]
+    parts = [each.key.meaning, values_of_key(each.key), "" if said else default_of(each), each.key.source]
     return "; ".join(part for part in parts if part)
 
 
-def _bounds(key: Key) -> str:
+def values_of_key(key: Key) -> str:
+    """Say which values a key may have: its words, or its bounds with the unit.
+
+    >>> values_of_key(Key(low=1, unit="cycles")), values_of_key(Key(choices=("coarse", "fine")))
+    ('at least 1 cycles', 'coarse or fine')
+    """
     unit = f" {key.unit}" if key.unit else ""
     if key.choices:
         return " or ".join(key.choices)
@@ -75,7 +80,12 @@ def _number(bound: float | None) -> str:
     return "" if bound is None else f"{int(bound):,}" if float(bound).is_integer() else f"{bound:,}"
 
 
-def _default(each: Described) -> str:
+def default_of(each: Described) -> str:
+    """Say what stands for a key that is left out, or that it is required; "" where only parts of it have defaults.
+
+    >>> default_of(Described("ep", int, 4, Key())), default_of(Described("vp", int, None, Key(follows="npe // ep")))
+    ('default: 4', 'default: npe // ep')
+    """
     if each.key.follows:
         return f"default: {each.key.follows}"
     if each.default is MISSING:
