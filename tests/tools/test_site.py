@@ -22,6 +22,7 @@ from lstmsim.studies.known.keys import chip_keys, file_keys
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the site is built of the checkout")
 site = pytest.importorskip("tools.site")
+drawings = pytest.importorskip("tools.drawings")
 PAGES = site.pages()
 
 
@@ -73,6 +74,13 @@ def test_a_page_of_the_index_is_there_and_none_is_left_out() -> None:
         assert known, each
     for folder in ("tutorials", "howto", "explanation"):
         assert all(f"docs/{folder}/{path.stem}" in listed for path in (ROOT / "docs" / folder).glob("*.md"))
+
+
+def test_drawings_are_up_to_date_and_shown_first_on_a_page() -> None:
+    assert drawings.stale() == [], "run `python tools/drawings.py`"
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    for name in drawings.DRAWINGS:
+        assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in pages), name
 
 
 def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
