@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 CORE := $(shell find lstmsim -name '*.[ch]pp') lstmsim/native/sources.py hatch_build.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test readme artifact bench wheel-check clean
+.PHONY: help demo test docs readme artifact bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -42,7 +42,12 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; wait $$types; exit 1; }; \
 	wait $$types
 
-readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
+docs: $(VENV)/.installed-test  ## build the site in out/site/html: every page is run, warnings are errors
+	$(PIP) --editable '.[docs]'
+	$(BIN)/python tools/site.py out/site
+	@echo 'Open out/site/html/index.html.'
+
+readme: $(VENV)/.installed  ## write the validation's results into README.md and docs/
 	$(BIN)/python tools/readme.py
 
 artifact: $(VENV)/.installed-test  ## make every table and figure anew, and compare them with what is expected

@@ -38,6 +38,8 @@ from lstmsim.studies.gemm.picture import plot_threads as plot_threads
 from lstmsim.studies.gemm.run import run_gemm as run_gemm
 from lstmsim.studies.gemm.scaling import run_gemm_threads as run_gemm_threads
 from lstmsim.studies.importing import import_model as import_model
+from lstmsim.studies.known.file_schema import schema as schema
+from lstmsim.studies.known.first_scenario import init as init
 from lstmsim.studies.known.run import list_known as list_known
 from lstmsim.studies.program.run import load_program as load_program
 from lstmsim.studies.program.run import run_program as run_program

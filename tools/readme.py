@@ -1,5 +1,5 @@
-"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, and its claims of the sources
-of mechanisms into docs/published.md, between markers.
+"""Write the results of `lstmsim validate` into README.md and docs/validation.md, and its claims of the sources of
+mechanisms into docs/published.md, between markers.
 
 `--check` only compares.
 """
@@ -10,74 +10,26 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
-from lstmsim.cli.group import COMMANDS, command_of, lstmsim
 from lstmsim.studies.validate.rows import ClaimRow, Validation, counts_of, topics_of
 from lstmsim.studies.validate.run import validate
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PUBLISHED_PAGE = README.parent / "docs" / "published.md"
-OPTIONS_PAGE = README.parent / "docs" / "options.md"
+VALIDATION_PAGE = README.parent / "docs" / "validation.md"
 #: Keys of claims begin so if their paper or patent describes a mechanism that is built here.
 SOURCES = ("patent-", "que-f", "renown-", "remarn-", "gale-", "yan-", "astitch-")
-
-
-def help_section() -> str:
-    """Give the help of the program and of every command, as Markdown."""
-    program = lstmsim.make_context("lstmsim", [], resilient_parsing=True, terminal_width=100)
-    parts = [_block("lstmsim --help", lstmsim.get_help(program))]
-    for name in COMMANDS:
-        command = lstmsim.get_command(program, name)
-        assert command is not None
-        context = command.make_context(name, [], parent=program, resilient_parsing=True)
-        parts.append(_block(f"lstmsim {name} --help", command.get_help(context)))
-    return "\n\n".join(parts)
-
-
-def options_section() -> str:
-    """Give the options of every command as Markdown tables."""
-    parts = []
-    for name in COMMANDS:
-        rows = [
-            f"| `{' / '.join((*each.opts, *each.secondary_opts))}` | {_values(each)} | {_default(each)} | {each.help} |"
-            for each in command_of(name).params
-            if isinstance(each, click.Option)
-        ]
-        parts.append(
-            "\n".join(
-                [f"## lstmsim {name}", "", "| option | values | default | meaning |", *["| --- " * 4 + "|"], *rows]
-            )
-        )
-    return "\n\n".join(parts).replace("|  |", "| |").replace("|  |", "| |")
-
-
-def _values(option: click.Option) -> str:
-    """What an option takes, with its bounds."""
-    if option.is_flag:
-        return ""
-    kind = option.type
-    bounds = kind._describe_range() if isinstance(kind, click.IntRange) else ""
-    words = " or ".join(kind.choices) if isinstance(kind, click.Choice) else option.metavar or kind.name
-    return f"{words}, {bounds}" if bounds else words
-
-
-def _default(option: click.Option) -> str:
-    return str(option.default) if option.show_default else "required" if option.required else ""
-
-
-def with_options(page: str) -> str:
-    """Give the text of the page on options with the present options between its markers."""
-    return _between(page, "options", options_section())
-
-
-def _block(line: str, text: str) -> str:
-    return f"```text\n$ {line}\n{text}\n```"
 
 
 def validation_section(validation: Validation | None = None) -> str:
     """Give the results of a whole validation as a short table; None: one that is made now."""
     return readme_table(validation or validate())
+
+
+def short_table(validation: Validation) -> str:
+    """Give a line for every group, for the README."""
+    lines = ["| published figures | rows | result |", "| --- | ---: | --- |"]
+    lines += [f"| {each.title} | {each.promised} | {each.result} |" for each in validation.groups]
+    return "\n".join(lines)
 
 
 def readme_table(validation: Validation) -> str:
@@ -105,14 +57,14 @@ def claims_section(claims: Sequence[ClaimRow]) -> str:
     return "\n".join(lines)
 
 
-def with_help(readme: str) -> str:
-    """Give the README's text with the present help between its markers."""
-    return _between(readme, "help", help_section())
-
-
 def with_validation(readme: str, validation: Validation | None = None) -> str:
-    """Give the README's text with the table of a validation between its markers; None: one that is made now."""
+    """Give the page's text with the table of a validation between its markers; None: one that is made now."""
     return _between(readme, "validation", validation_section(validation))
+
+
+def with_short(readme: str, validation: Validation) -> str:
+    """Give the README's text with the lines of a validation between its markers."""
+    return _between(readme, "validation", short_table(validation))
 
 
 def with_claims(page: str, claims: Sequence[ClaimRow]) -> str:
@@ -131,10 +83,10 @@ def _between(readme: str, name: str, section: str) -> str:
 
 def main() -> int:
     """Write the files, or compare them; the exit code is 1 if `--check` shows that one is out of date."""
-    pages = README, PUBLISHED_PAGE, OPTIONS_PAGE
-    readme, figures, options = old = tuple(each.read_text(encoding="utf-8") for each in pages)
+    pages = README, PUBLISHED_PAGE, VALIDATION_PAGE
+    readme, figures, table = old = tuple(each.read_text(encoding="utf-8") for each in pages)
     whole = validate()
-    new = with_validation(with_help(readme), whole), with_claims(figures, whole.claims), with_options(options)
+    new = with_short(readme, whole), with_claims(figures, whole.claims), with_validation(table, whole)
     if "--check" in sys.argv[1:]:
         return int(old != new)
     for page, text in zip(pages, new, strict=True):

@@ -37,6 +37,8 @@ COMMANDS = {
     "timeline": ("traces", "Draw a saved trace, all of it or a window."),
     "program": ("traces", "Run a program that was kept in a file, without its scenario."),
     "import": ("networks", "Turn a network's file into a model file and its weights."),
+    "init": ("editors", "Write a scenario to begin with, and its schema for the editor."),
+    "schema": ("editors", "Print the JSON schema of a kind of file, for editors."),
     "list": ("known", "Show models, chips, machines, devices, cells, graphs, policies, engines."),
 }
 

@@ -60,6 +60,8 @@ OUTPUTS = {
     "program": {"--json": ".json", "--trace": ".csv"},
     "import": {"--out": ".yaml"},
     "list": {"--json": ".json", "--json-schema": ".json"},
+    "schema": {"--out": ".json"},
+    "init": {},
 }
 #: Folders, whose own tests are below.
 FOLDERS = {("sweep", "--out"), ("search", "--out"), ("design", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
@@ -103,6 +105,7 @@ ARGUMENTS = {
     "import": ("data/net.safetensors", "--force"),
     "validate": (),
     "list": (),
+    "schema": ("scenario",),
 }
 SCENARIO = (
     *("s.json", "data/chip.json", "data/model.json", "data/weights.safetensors", "data/times.csv", "data/steps.csv"),
@@ -122,6 +125,7 @@ INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     # These read what comes with lstmsim, see below.
     "validate": (),
     "list": (),
+    "schema": (),
 }
 WITH_US = (find_chip("column-npu-64k"), find_model("lstm-512"), next(iter(input_files().values())))
 WITH_US = (*WITH_US, next(iter(device_files().values())))
@@ -199,7 +203,9 @@ def test_no_output_takes_the_place_of_an_input(command: str, option: str) -> Non
             _refused(command, option, f"./data/../{source}", Path(source))
 
 
-@pytest.mark.parametrize(("command", "option"), [each for each in _pairs() if each[0] in ("list", "validate", "fit")])
+@pytest.mark.parametrize(
+    ("command", "option"), [each for each in _pairs() if each[0] in ("list", "validate", "fit", "schema")]
+)
 def test_no_output_takes_the_place_of_a_file_of_lstmsim(command: str, option: str) -> None:
     for number, source in enumerate(WITH_US):
         name = Path(f"u{number}{OUTPUTS[command][option]}")

@@ -1,4 +1,4 @@
-"""The README's validation table is what a validation finds now.
+"""The table of docs/validation.md, and the README's lines of it, are what a validation finds now.
 
 The row of V100 takes 15 s of processor time: it is compared where `LSTMSIM_EXAMPLES` asks for the long version.
 """
@@ -9,11 +9,14 @@ import os
 
 import pytest
 
-from tests.readme.test_readme import TEXT, tool
+from tests.readme.test_readme import ROOT, tool
+from tests.readme.test_readme import TEXT as README
 from tests.studies.validate.whole import whole
 from tools.readme import readme_table
 
-pytestmark = [pytest.mark.needs_core, pytest.mark.skipif(not TEXT, reason="the README is in the checkout only")]
+TEXT = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8") if README else ""
+
+pytestmark = [pytest.mark.needs_core, pytest.mark.skipif(not README, reason="the README is in the checkout only")]
 
 
 def test_the_table_is_up_to_date_and_an_edit_of_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +36,12 @@ def test_the_table_is_up_to_date_and_an_edit_of_it_is_noticed(monkeypatch: pytes
     assert written.with_validation(TEXT.replace("19 of 19 exact", "19 of 19 perfect")) == TEXT
     with pytest.raises(SystemExit, match="lacks <!-- validation:begin -->"):
         written.with_validation("no markers")
+
+
+def test_the_lines_of_the_readme_are_those_of_the_table() -> None:
+    lines = [each for each in README.splitlines() if each.startswith("| ")]
+    at = lines.index("| published figures | rows | result |")
+    shown = lines[at + 2 : at + 7]
+    assert len(shown) == 5
+    for line in shown:
+        assert any(each.startswith(line.removesuffix(" |")) for each in TEXT.splitlines()), "run `make readme`"

@@ -194,6 +194,21 @@ def list_known() -> None:
     same(lstmsim.list_known("devices"), "list", "devices")
 
 
+def schema() -> None:
+    called = runner.call("schema", "chip")
+    assert called.exit_code == 0, called.output
+    assert json.loads(called.stdout) == json.loads(json.dumps(lstmsim.schema("chip")))
+
+
+def init() -> None:
+    Path("ours").mkdir()
+    lstmsim.init("ours/s.yaml")
+    called = runner.call("init", "s.yaml")
+    assert called.exit_code == 0, called.output
+    for name in ("s.yaml", "lstmsim-scenario.schema.json"):
+        assert Path("ours", name).read_bytes() == Path(name).read_bytes()
+
+
 #: A case for each command.
 CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
@@ -214,7 +229,7 @@ CASES: dict[str, Callable[[], None]] = {
             merge,
             timeline,
         ),
-        *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known),
+        *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known, schema, init),
     )
 }
 

@@ -462,6 +462,10 @@ class JobEntry(Entry):
     count: how many jobs the entry stands for.
     arrival: cycle at which the jobs come; a list has one for each job; a mapping describes a process.
     core: the one core on which the jobs run; in place of `cores`.
+    split: how the job runs on all of `cores` at once; auto: on the free ones, or on one.
+    batch: inferences that run together, on machines that have batching.
+    inputs: file with the numbers of the frames. No cycle depends on it.
+    initial: where its first states come from: the name of an earlier job, or a mapping with `job` or `file`.
     Other keys: as in `lstmsim.model.scenario.Job`.
     """
 

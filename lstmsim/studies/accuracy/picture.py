@@ -57,6 +57,12 @@ def plot_accuracy(
     report: with at least one width.
     path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
     look: how wide it is, and what it is made for.
+
+    >>> from lstmsim import accuracy, plot_accuracy
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> report = accuracy(scenario, random_weights=0, bits=[6])
+    >>> plot_accuracy(report).caption
+    'scenario: fixed point against float64'
     """
     if not report.by_bits:
         raise InputError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")

@@ -49,6 +49,11 @@ def plot_comparison(
     compared, mean and percentiles are drawn, with 95 % intervals as far as they are known.
 
     `InputError` for another suffix, or for more than `MAX_BARS` bars.
+
+    >>> from lstmsim import compare, plot_comparison
+    >>> compared = compare({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}, "column-npu-64k")
+    >>> plot_comparison(compared)
+    <Picture size 500x560 with 2 Axes>
     """
     with drawn(path, numbers=True, look=look) as figure:
         bars = len(comparison.workloads) * len(comparison.machines)

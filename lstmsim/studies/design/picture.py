@@ -22,6 +22,12 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
     look: how wide it is, and what it is made for.
+
+    >>> from lstmsim import design, plot_design
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> found = design(scenario, "alveo-u250", axes={"chip.cores.0.ep": [8, 16]}, jobs=1)
+    >>> plot_design(found).caption
+    'scenario on alveo-u250: 2 designs'
     """
     with drawn(path, look=look) as figure:
         figure.fit(8.5, 5)

@@ -137,7 +137,12 @@ def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
 
 
 def load_graph(source: Path, sizes: Collection[str] | Mapping[str, int] = ()) -> Graph:
-    """Give the graph that `lstmsim fuse` means by a name or file."""
+    """Give the graph that `lstmsim fuse` means by a name or file.
+
+    >>> from lstmsim import load_graph
+    >>> load_graph("softmax").outputs
+    ('y',)
+    """
     return graph_of(source, sizes_from(sizes))[0]
 
 
@@ -146,6 +151,13 @@ def save_graph(graph: Graph, path: Path) -> None:
 
     graph: the graph.
     path: a file that ends in .yaml, .yml or .json.
+
+    >>> import tempfile
+    >>> from lstmsim import load_graph, save_graph
+    >>> path = f"{tempfile.mkdtemp()}/softmax.yaml"
+    >>> save_graph(load_graph("softmax"), path)
+    >>> load_graph(path) == load_graph("softmax")
+    True
     """
     from lstmsim.base.files import refuse_if_read
     from lstmsim.files.graphs import write_graph

@@ -155,6 +155,10 @@ def plot_fusion(report: FusionReport, path: Path | None = None, *, look: Look = 
     look: how wide it is, and what it is made for.
 
     `InputError` for a graph of more nodes than one can look at.
+
+    >>> from lstmsim import plot_fusion, run_fusion
+    >>> plot_fusion(run_fusion("softmax")).caption
+    'softmax on v100, fused part: 6,710 cycles'
     """
     from lstmsim.studies.fuse import picture as plots
 
@@ -174,6 +178,10 @@ def plot_kernels(report: FusionReport, path: Path | None = None, *, look: Look =
     look: how wide it is, and what it is made for.
 
     `InputError` if nothing was simulated.
+
+    >>> from lstmsim import plot_kernels, run_fusion
+    >>> plot_kernels(run_fusion("softmax")).caption
+    'softmax by stitch on v100: 6,710 cycles'
     """
     from lstmsim.report.pictures import figures as plots
 

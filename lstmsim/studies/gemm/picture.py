@@ -63,6 +63,10 @@ def plot_threads(report: GemmReport, path: str | os.PathLike[str] | None = None,
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
     look: how wide it is, and what it is made for.
+
+    >>> from lstmsim import plot_threads, run_gemm
+    >>> plot_threads(run_gemm(8, 64, 512, threads=8)).caption
+    '8 x 64 x 512 (M x N x K) by MN 4x2x1 on epyc-7742, warm caches: 3,406 cycles'
     """
     sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
     cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"

@@ -1,4 +1,4 @@
-"""Keys of files: of chips read off the machines' descriptions, of scenarios, models and sweeps off their entries."""
+"""Keys of files: of chips read off the machines' descriptions, of all others off their entries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Entry, Key, keys_of
+from lstmsim.files import graphs
 from lstmsim.files.scenario import schema
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
+from lstmsim.studies.fit import device as devices
 from lstmsim.studies.sweep import spec_file as sweeps
 from lstmsim.traffic import arrivals, lengths
 
@@ -49,16 +51,28 @@ def key_line(each: Described) -> str:
     >>> key_line(Described("ep", int, 4, Key("elements", unit="elements", low=1, high=9)))
     'elements; 1 to 9 elements; default: 4'
     """
-    parts = [each.key.meaning, _bounds(each.key), _default(each), each.key.source]
+    said = "; default: " in each.key.meaning
+    parts = [each.key.meaning, values_of_key(each.key), "" if said else default_of(each), each.key.source]
     return "; ".join(part for part in parts if part)
 
 
-def _bounds(key: Key) -> str:
+def values_of_key(key: Key) -> str:
+    """Say which values a key may have: its words, or its bounds with the unit.
+
+    >>> values_of_key(Key(low=1, unit="cycles")), values_of_key(Key(choices=("coarse", "fine")))
+    ('at least 1 cycles', 'coarse or fine')
+    """
     unit = f" {key.unit}" if key.unit else ""
-    if key.choices or (key.low is None and key.above is None) or (key.high is None and key.below is None):
-        return " or ".join(key.choices) or key.unit
+    if key.choices:
+        return " or ".join(key.choices)
     low = _number(key.low) if key.low is not None else f"above {_number(key.above)}"
     high = _number(key.high) if key.high is not None else f"below {_number(key.below)}"
+    if key.high is None and key.below is None:
+        return (
+            key.unit if key.low is None and key.above is None else f"{'at least ' * (key.low is not None)}{low}{unit}"
+        )
+    if key.low is None and key.above is None:
+        return f"{'at most ' * (key.high is not None)}{high}{unit}"
     return f"{low} to {high}{unit}"
 
 
@@ -66,7 +80,12 @@ def _number(bound: float | None) -> str:
     return "" if bound is None else f"{int(bound):,}" if float(bound).is_integer() else f"{bound:,}"
 
 
-def _default(each: Described) -> str:
+def default_of(each: Described) -> str:
+    """Say what stands for a key that is left out, or that it is required; "" where only parts of it have defaults.
+
+    >>> default_of(Described("ep", int, 4, Key())), default_of(Described("vp", int, None, Key(follows="npe // ep")))
+    ('default: 4', 'default: npe // ep')
+    """
     if each.key.follows:
         return f"default: {each.key.follows}"
     if each.default is MISSING:
@@ -107,12 +126,21 @@ ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("sweep", sweeps.SweepEntry, ()),
     ("sweep axes", sweeps.GroupEntry, ()),
     ("sweep axes.NAME", sweeps.AxisEntry, ()),
+    ("graph", graphs.GraphEntry, ()),
+    ("graph nodes", graphs.NodeEntry, ()),
+    ("device", devices.Device, (devices.Device,)),
+    ("device packings", devices.Packing, (devices.Packing,)),
+    ("device memories", devices.Memory, (devices.Memory,)),
+    ("device logic", devices.Logic, (devices.Logic,)),
+    ("device logic.small", devices.SmallMemory, ()),
 )
+#: The classes whose docstrings say what the keys of an entry mean.
+DOCUMENTS: Mapping[type, tuple[type, ...]] = {entry: documents for _, entry, documents in ENTRIES}
 _SAID = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def file_keys() -> list[tuple[str, str]]:
-    """Give each key of scenario, model and sweep files as `FILE PATH`, and a line about it."""
+    """Give each key of scenario, model, sweep, graph and device files as `FILE PATH`, and a line about it."""
     lines = []
     for place, entry, documents in ENTRIES:
         joint = "." if " " in place else " "
@@ -142,9 +170,7 @@ def _with_meaning(each: Described, said: str) -> Described:
     counted = {str: "letters", list: "entries", dict: "entries", tuple: "entries"}
     unit = each.key.unit or (counted.get(get_origin(each.kind) or each.kind, "") if key.high is not None else "")
     meaning = said.rstrip(".") or each.key.meaning
-    return replace(
-        each, key=replace(key, meaning=meaning, unit=unit, choices=key.choices or words, source="", rule=None)
-    )
+    return replace(each, key=replace(key, meaning=meaning, unit=unit, choices=key.choices or words, source=""))
 
 
 def _meanings(described: type) -> Mapping[str, str]:

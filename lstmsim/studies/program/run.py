@@ -90,6 +90,13 @@ def save_program(program: Run | Program | FlatProgram | SavedProgram, path: Path
     path: the file.
 
     `InputError` for a path that cannot be written, and for a program that breaks a rule.
+
+    >>> import tempfile
+    >>> from lstmsim import load_program, run, run_program, save_program
+    >>> path = f"{tempfile.mkdtemp()}/lowered.npz"
+    >>> save_program(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}), path)
+    >>> run_program(load_program(path)).makespan_cycles
+    226
     """
     from lstmsim.files import program_file
 

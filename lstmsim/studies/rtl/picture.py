@@ -109,6 +109,14 @@ def plot_rtl(report: RtlReport, path: Path | None = None, *, look: Look = SCREEN
     look: how wide it is, and what it is made for.
 
     `InputError` if the RTL was not simulated.
+
+    >>> from lstmsim import plot_rtl, run_rtl
+    >>> import tempfile
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> written = run_rtl(scenario, tempfile.mkdtemp(), timing_only=True)
+    >>> plot_rtl(written)
+    Traceback (most recent call last):
+    lstmsim.InputError: plot_rtl: the RTL was not simulated: expected what run_rtl(..., verify=True) gives
     """
     verified = report.verified
     if verified is None:

@@ -49,6 +49,13 @@ def plot_load_latency(
     look: how wide it is, and what it is made for.
 
     `InputError` for a percentile or a load that was not measured.
+
+    >>> from lstmsim import load_latency, plot_load_latency
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 40, "arrival": arrival}]
+    >>> scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    >>> plot_load_latency(load_latency(scenario, loads=[0.2, 0.4], requests=300, jobs=1))
+    <Picture size 1000x520 with 3 Axes>
     """
     narrow = look.width == "column"
     # panels of a column stand one below the other

@@ -17,6 +17,14 @@ def save_result(report: SparseReport | GemmReport, path: Path) -> None:
     report: of `lstmsim.run_sparse` or `lstmsim.run_gemm`.
 
     `InputError` for a product whose numbers were not computed.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from lstmsim import run_gemm, save_result
+    >>> path = f"{tempfile.mkdtemp()}/c.npy"
+    >>> save_result(run_gemm(8, 64, 512, threads=8), path)
+    >>> np.load(path).shape
+    (8, 64)
     """
     from lstmsim.files.matrices import write_array
 

@@ -1,7 +1,7 @@
 """Requests: frozen classes whose fields, with their keys, are the one declaration of a study's arguments and options.
 
-From them follow the check of Python arguments (`takes`), the options of commands (`lstmsim/cli/options.py`), the table
-in docs/options.md and the JSON schema (`lstmsim list --json-schema`). No module of requests imports numpy, because help
+From them follow the check of Python arguments (`takes`), the options of commands (`lstmsim/cli/options.py`), the
+pages of commands and the JSON schema (`lstmsim list --json-schema`). No module of requests imports numpy, because help
 texts need it.
 """
 

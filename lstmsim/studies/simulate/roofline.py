@@ -96,6 +96,11 @@ def plot_roofline(result: Run, path: str | os.PathLike[str] | None = None, *, lo
     look: how wide it is, and what it is made for.
 
     `InputError` if no thread did anything.
+
+    >>> from lstmsim import plot_roofline, run
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> plot_roofline(run(scenario)).caption.partition(",")[0]
+    'column-npu-16k: peak 8.52 TOPS'
     """
     points, chip = points_of(result), result.scenario.chip
     if not points:

@@ -267,6 +267,11 @@ def plot_blocks(report: SparseReport, path: Path | None = None, *, look: Look = 
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
     look: how wide it is, and what it is made for.
+
+    >>> from lstmsim import plot_blocks, run_sparse
+    >>> report = run_sparse("silero-vad-16k:l0", "spmv", prune=0.98, chip="edge")
+    >>> plot_blocks(report).caption
+    'spmv by csr on edge: 17,828 cycles'
     """
     from lstmsim.report.pictures import figures as plots
 

@@ -447,6 +447,14 @@ def plot_sweep(
     kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
     objectives: the two that are drawn.
     look: how wide it is, and what it is made for.
+
+    >>> import tempfile
+    >>> from lstmsim import plot_sweep, sweep
+    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [8, 16]}}
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> swept = sweep({"scenario": scenario, "axes": axes}, tempfile.mkdtemp(), jobs=1)
+    >>> plot_sweep(swept).caption
+    'scenario: minimise latency_ms_mean, npe; points that none beats joined'
     """
     with Store(swept.path, create=False) as store:
         return plot(store, path, kind=kind, objectives=objectives, look=look)

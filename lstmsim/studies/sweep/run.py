@@ -383,6 +383,16 @@ def merge(request: MergeRequest) -> Merged:
     """Join the SQLite files of a sweep's shards into `out`, and write its tables next to it.
 
     `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
+
+    >>> import tempfile
+    >>> from lstmsim import merge, sweep
+    >>> folder = tempfile.mkdtemp()
+    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [8, 16]}}
+    >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
+    >>> spec = {"scenario": scenario, "axes": axes}
+    >>> shards = [sweep(spec, folder, jobs=1, shard=(part, 2)).path for part in (1, 2)]
+    >>> [row["ep"] for row in merge(f"{folder}/all.sqlite", shards).to_records()]
+    [8, 16]
     """
     names = names_of(request.inputs)
     if not names:

@@ -1,0 +1,115 @@
+"""The reference of the site names everything that there is, and the site builds where Sphinx is installed."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import lstmsim
+from lstmsim.base.keys import keys_of
+from lstmsim.cli.editors import KINDS
+from lstmsim.cli.group import COMMANDS, command_of
+from lstmsim.files.scenario.schema import chip_of_kind
+from lstmsim.machines.registry import KINDS as MACHINES
+from lstmsim.machines.registry import target_of
+from lstmsim.program.stall_reasons import CYCLES
+from lstmsim.studies.known.keys import chip_keys, file_keys
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the site is built of the checkout")
+site = pytest.importorskip("tools.site")
+drawings = pytest.importorskip("tools.drawings")
+PAGES = site.pages()
+
+
+def test_every_command_has_a_page_with_every_option() -> None:
+    for name in COMMANDS:
+        page = PAGES[f"commands/{name}"]
+        for option in command_of(name).params:
+            assert all(f"`{each}" in page or f"/ {each}" in page for each in option.opts if each.startswith("--"))
+        assert f"commands/{name}" in PAGES["commands"]
+
+
+def test_every_kind_of_file_has_a_page_with_every_key() -> None:
+    for kind in KINDS:
+        assert f"files/{kind}" in PAGES["files"]
+    for place, _ in file_keys():
+        path = place.split()[-1]
+        assert f"| `{path.rpartition('.')[2]}` |" in PAGES[f"files/{place.split()[0]}"], place
+    for place, _ in chip_keys():
+        assert f"| `{place.rpartition('.')[2].rpartition(' ')[2]}` |" in PAGES["files/chip"], place
+
+
+def test_a_key_has_meaning_values_default_source_and_example() -> None:
+    page = PAGES["files/chip"]
+    assert "| `ep` | elements in parallel | 1 to 10,000,000 | required | `ep: 16` |" in page
+    assert "| `vp` | rows in parallel | 1 to 10,000,000 | npe // ep |" in page
+    for kind in MACHINES:
+        assert f"## {kind}" in page
+        for description in (target_of(kind).core, chip_of_kind(kind)):
+            sources = [each.key.source for each in keys_of(description).values()]
+            assert all(" ".join(each.split()).split("`")[0][:30].split("_")[0] in page for each in sources if each)
+
+
+def test_everything_public_and_every_name_of_cycles_is_there() -> None:
+    assert all(f"### {name}\n" in PAGES["python"] for name in lstmsim.__all__)
+    assert all(f"| `{each.name}` |" in PAGES["stalls"] for each in CYCLES)
+
+
+def test_every_public_function_has_an_example() -> None:
+    functions = [name for name in lstmsim.__all__ if inspect.isfunction(getattr(lstmsim, name))]
+    without = [name for name in functions if ">>>" not in (getattr(lstmsim, name).__doc__ or "")]
+    assert without == []
+
+
+def test_a_page_of_the_index_is_there_and_none_is_left_out() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^((?:docs|reference)/\S+|[A-Z]+)$", index, re.MULTILINE)
+    for each in listed:
+        known = each.partition("/")[2] in PAGES or (ROOT / f"{each}.md").is_file()
+        assert known, each
+    for folder in ("tutorials", "howto", "explanation"):
+        assert all(f"docs/{folder}/{path.stem}" in listed for path in (ROOT / "docs" / folder).glob("*.md"))
+
+
+def test_drawings_are_up_to_date_and_shown_first_on_a_page() -> None:
+    assert drawings.stale() == [], "run `python tools/drawings.py`"
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    for name in drawings.DRAWINGS:
+        assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in pages), name
+
+
+def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
+    site.lay_out(tmp_path)
+    stamp = (tmp_path / "index.md").stat().st_mtime_ns
+    (tmp_path / "reference" / "old.md").write_text("# old")
+    site.lay_out(tmp_path)
+    assert not (tmp_path / "reference" / "old.md").exists()
+    assert (tmp_path / "index.md").stat().st_mtime_ns == stamp
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_small_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="the site needs the extra docs: make docs installs it")
+    pytest.importorskip("myst_nb", reason="the site needs the extra docs: make docs installs it")
+    site.lay_out(tmp_path / "source")
+    index = tmp_path / "source" / "index.md"
+    for path in (tmp_path / "source").rglob("*.md"):
+        if path.relative_to(tmp_path / "source").parts[0] not in ("index.md", "reference"):
+            path.unlink()
+    shown = sorted(each for each in PAGES if "/" not in each)
+    index.write_text("\n".join(["# Small", "", "```{toctree}", *(f"reference/{each}" for each in shown), "```"]))
+    for path in (tmp_path / "source" / "reference").rglob("*.md"):
+        # pages that are left out here are linked to
+        path.write_text(re.sub(r"\[([^\]]*)\]\(/docs[^)]*\)", r"\1", path.read_text(encoding="utf-8")))
+    shutil.copy(ROOT / "docs" / "conf.py", tmp_path)
+    from sphinx.cmd.build import main
+
+    options = ["-W", "-q", "-c", str(tmp_path), "-D", "nb_execution_mode=off"]
+    assert main([*options, str(tmp_path / "source"), str(tmp_path / "html")]) == 0
+    assert (tmp_path / "html" / "reference" / "commands" / "simulate.html").is_file()
+    assert site._offline(tmp_path / "html") == 0

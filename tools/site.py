@@ -1,0 +1,77 @@
+"""Build the site: `python tools/site.py FOLDER` makes FOLDER/html. Warnings are errors, and links inside are checked.
+
+The sources are laid out in FOLDER/source as in the project, so that links between files lead to pages: docs/, what it
+links to beside it, and the reference, which is read off the code (`site_reference.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+from tools.site_reference import pages  # noqa: E402
+
+#: What pages of docs/ link to.
+BESIDE = ("*.md", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
+
+
+def lay_out(folder: Path) -> None:
+    """Write the sources of the site into a folder; files that are the same stay as old as they are."""
+    wanted = {path: path.read_bytes() for path in _copied()}
+    texts = {ROOT / f"reference/{name}.md": text.encode() for name, text in pages().items()}
+    wanted |= texts | {ROOT / "index.md": wanted.pop(ROOT / "docs/index.md")}
+    made = {folder / path.relative_to(ROOT): content for path, content in wanted.items()}
+    for old in folder.rglob("*"):
+        if old.is_file() and old not in made:
+            old.unlink()
+    for path, content in made.items():
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def _copied() -> Iterator[Path]:
+    yield from (path for path in (ROOT / "docs").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    for pattern in BESIDE:
+        yield from (path for path in ROOT.glob(pattern) if path.name != "README.md" or path.parent != ROOT)
+
+
+def build(folder: Path, arguments: Sequence[str] = ()) -> int:
+    """Build the site; gives the exit code. arguments: more of `sphinx-build`, such as `-D nb_execution_mode=off`."""
+    try:
+        from sphinx.cmd.build import main as sphinx
+    except ImportError:
+        print("the site needs the extra docs: pip install 'lstmsim[docs]'", file=sys.stderr)
+        return 2
+    # pages call `lstmsim`, the one of this Python
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    source, html = folder / "source", folder / "html"
+    lay_out(source)
+    # kernels read no settings of the user, and say errors only
+    settings = folder / "ipython/profile_default/ipython_kernel_config.py"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("c.IPKernelApp.log_level = 40\n")
+    os.environ["IPYTHONDIR"] = str(folder / "ipython")
+    options = ["-W", "--keep-going", "-q", "-c", str(source / "docs"), "-d", str(folder / "doctrees")]
+    code: int = sphinx([*options, *arguments, str(source), str(html)])
+    return code or _offline(html)
+
+
+def _offline(html: Path) -> int:
+    """Say which pages load something from elsewhere; gives the exit code."""
+    loaded = re.compile(r"<(?:script|link|img)\b[^>]*\b(?:src|href)=\"https?://[^\"]*\"[^>]*>")
+    wrong = {path.name: found for path in html.rglob("*.html") if (found := loaded.findall(path.read_text("utf-8")))}
+    for name, found in wrong.items():
+        print(f"{name} loads {found[0]}", file=sys.stderr)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1] if sys.argv[1:] else "out/site").resolve(), sys.argv[2:]))
