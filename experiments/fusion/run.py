@@ -47,7 +47,7 @@ def summary(small: bool = False) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(small)
+    return summary(small) + ("" if small else grid.holds())
 
 
 if __name__ == "__main__":

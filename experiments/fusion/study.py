@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import lstmsim
 from lstmsim.studies.fuse.result import FusionRow
@@ -44,12 +45,12 @@ class Way:
 
 
 @cache
-def _ways(name: str, sizes: tuple[tuple[str, int], ...], modes: tuple[str, ...]) -> dict[str, Way]:
+def _ways(name: str, sizes: tuple[tuple[str, int], ...], modes: tuple[str, ...], chip: Any) -> dict[str, Way]:
     paper, costed = PASSES
     report = lstmsim.run_fusion(
         name,
         sizes=dict(sizes),
-        chip=CHIP,
+        chip=chip,
         settings={"split_rule": paper},
         modes=(*modes, "stitch"),
         cycles=True,
@@ -60,12 +61,12 @@ def _ways(name: str, sizes: tuple[tuple[str, int], ...], modes: tuple[str, ...])
     return made | {costed: made[paper] if report.other is None else Way.of(report.other)}
 
 
-def ways(name: str, sizes: Mapping[str, int], modes: tuple[str, ...] = BASELINES) -> dict[str, Way]:
+def ways(name: str, sizes: Mapping[str, int], modes: tuple[str, ...] = BASELINES, chip: Any = CHIP) -> dict[str, Way]:
     """A named graph cut in each of some of `BASELINES`, and in each of `PASSES`.
 
     sizes: of the graph. modes: the baselines.
     """
-    return _ways(name, tuple(sizes.items()), modes)
+    return _ways(name, tuple(sizes.items()), modes, chip)
 
 
 @cache

@@ -92,7 +92,8 @@ def verdict(of: Results) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    outcome = results(small)
+    return summary(outcome) + ("" if small else sweep.holds(outcome.sweep))
 
 
 if __name__ == "__main__":

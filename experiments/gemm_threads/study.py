@@ -18,6 +18,7 @@ import lstmsim
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, Cut, GemmFigures, GemmPlan, GemmTask, Product
 from lstmsim.machines.registry import capability
+from lstmsim.studies.shared.stability import Vary
 from lstmsim.studies.sweep.processes import processors
 
 __all__ = ["SECTION_2", "Case", "Ran", "all_ran", "cut_text", "figures", "plan_of", "ran", "several"]
@@ -110,9 +111,10 @@ def plan_of(case: Case, caches: str, **settings: Any) -> GemmPlan:
     return _threads_of(case.chip).plan(_chip_of(case.chip), task)
 
 
-def figures(case: Case, cut: Cut, caches: str, relief: str = "plan") -> GemmFigures:
-    """What a cut comes to."""
+def figures(case: Case, cut: Cut, caches: str, relief: str = "plan", vary: Vary | None = None) -> GemmFigures:
+    """What a cut comes to; `vary` changes the chip."""
     threads, chip = _threads_of(case.chip), _chip_of(case.chip)
+    chip = chip if vary is None else vary(chip)
     task = replace(case.task, caches=caches)
     work = threads.lower(chip, task, threads.division(chip, task, cut, relief))
     return threads.figures(chip, work, engines.run(work.program, check=False))

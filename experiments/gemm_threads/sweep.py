@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from experiments.gemm_threads.study import SECTION_2, Case, Ran, all_ran, cut_text, plan_of
+import lstmsim
+from experiments.gemm_threads.study import SECTION_2, Case, Ran, all_ran, cut_text, figures, plan_of
+from experiments.holds import held_paragraph
 from lstmsim.machines.gemm import Cut
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 
-__all__ = ["ABOUT", "SHAPES", "THREADS", "cycles", "grid", "ranks", "swept", "wins"]
+__all__ = ["ABOUT", "SHAPES", "THREADS", "cycles", "grid", "holds", "ranks", "swept", "wins"]
 
 CHIP = "epyc-7742"
 THREADS = (1, 2, 4, 8, 16, 32, 64)
@@ -135,6 +139,28 @@ def wins(by_name: dict[str, dict[int, Ran]]) -> str:
                 f"{slower} slower than it."
             )
     return " ".join(said)
+
+
+def holds(by_name: dict[str, dict[int, Ran]]) -> str:
+    """Whether plans for the most threads that cut K are faster than the best pair, as a paragraph."""
+    kept = {}
+    for name, rows in by_name.items():
+        row = rows[max(THREADS)]
+        plan = plan_of(row.case, "warm")
+        if (cut := plan.ranked[plan.chosen].cut) in row.parts:
+            kept[name] = row.case, cut, min(row.pairs, key=lambda each: row.pairs[each]["warm"])
+
+    def conclusions(vary: Vary) -> Conclusions:
+        answers = {}
+        for name, (case, *cuts) in kept.items():
+            own, pair = (figures(case, each, "warm", vary=vary).makespan for each in cuts)
+            answers[f"{cut_text(cuts[0])} of {_size(name)} beside the best pair"] = (
+                "faster" if own < pair else "not faster"
+            )
+        return answers
+
+    said = f"Asked of the plans for {max(THREADS)} threads and warm caches, with the cuts as they are."
+    return held_paragraph([lstmsim.load_chip(CHIP)], conclusions, said=said)
 
 
 def _cutting(by_name: dict[str, dict[int, Ran]], caches: str) -> Iterator[tuple[str, int, float, float]]:

@@ -153,6 +153,10 @@ def resources() -> list[str]:
 def text(small: bool = False) -> str:
     """The summary; `small`: the first two rows."""
     lines = ["# Verilog and simulator", "", "How many events are equal, of all there are; names: one a cycle.", ""]
+    lines += [
+        "No verdict hangs on an assumed latency: the Verilog is written with the latencies of the simulated chip.",
+        "",
+    ]
     lines += [f"| scenario | multipliers | simulated by | {' | '.join(HEADS)} | verdict |"]
     lines += [f"| --- | ---: | --- |{' ---: |' * len(GROUPS)} --- |"]
     lines += [row(each) for each in SETTINGS[: 2 if small else None]]

@@ -14,6 +14,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.holds import as_it_is, held_paragraph
 from experiments.sparse_lstm.hashes import ABOUT, hash_rows, qualities
 from experiments.sparse_lstm.hashes import verdict as hash_verdict
 from experiments.sparse_lstm.study import (
@@ -31,11 +32,14 @@ from experiments.sparse_lstm.study import (
     real,
     searched,
     sixteen,
+    sixteenth,
     sparse_span,
     tiny,
     uniform,
 )
 from lstmsim.model.sparse.csr import Csr
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 from lstmsim.studies.sparse.result import Search, SparseReport, regret
 from tests.model.sparse.grouping import Grouping
 
@@ -337,9 +341,25 @@ def summary(outcome: Results) -> str:
     return "\n".join([*lines, ""])
 
 
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """Whether sparse or dense is faster at both ends of the band that is believed."""
+    chip, answers = vary(sixteenth()), {}
+    for inner in (UNITS, INPUTS):
+        dense = min(dense_spans(inner, chip).values())
+        for sparsity in BAND:
+            faster = "sparse" if sparse_span(inner, sparsity, chip) < dense else "dense"
+            answers[f"faster at {100 * sparsity:g} % of zeros, K = {inner}"] = faster
+    return answers
+
+
+def holds() -> str:
+    """Whether the headline holds, as a paragraph."""
+    return held_paragraph([sixteenth()], conclusions)
+
+
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

@@ -91,23 +91,24 @@ def mask(inner: int, sparsity: float) -> Csr:
     return pruned(np.random.default_rng([7, inner]).random((ROWS, inner)).astype(np.float32), sparsity)
 
 
-def dense_spans(inner: int) -> dict[str, float]:
-    """Cycles of the dense product, by tile."""
+def dense_spans(inner: int, chip: Any = None) -> dict[str, float]:
+    """Cycles of the dense product, by tile, on a chip (None: `sixteenth()`)."""
     names = ("bm", "bn", "bk", "tm", "tn")
     spans = {}
     for tile in TILES:
         options = dict(zip(names, tile, strict=True)) | {"split": 1}
         pair = tuple(
-            ran(mask(each, 0.5), "spmm", sixteenth(), "dense", BATCH, **options).figures.span for each in DENSE_INNER
+            ran(mask(each, 0.5), "spmm", chip or sixteenth(), "dense", BATCH, **options).figures.span
+            for each in DENSE_INNER
         )
         spans[f"{tile[0]} x {tile[1]}"] = drawn_out((pair[0], pair[1]), DENSE_INNER, inner)
     return spans
 
 
-def sparse_span(inner: int, sparsity: float) -> float:
-    """Cycles of the sparse product, rows sorted by length."""
+def sparse_span(inner: int, sparsity: float, chip: Any = None) -> float:
+    """Cycles of the sparse product, rows sorted by length, on a chip (None: `sixteenth()`)."""
     pair = tuple(
-        ran(mask(each, sparsity), "spmm", sixteenth(), "csr", BATCH, order="sorted").figures.span
+        ran(mask(each, sparsity), "spmm", chip or sixteenth(), "csr", BATCH, order="sorted").figures.span
         for each in SPARSE_INNER
     )
     return drawn_out((pair[0], pair[1]), SPARSE_INNER, inner)

@@ -14,14 +14,9 @@ ARRAY = MainUnit("array", "PE arrays", "PE")
 ARRAY_WORDS = {
     "padding": Words(
         "the tile reaches beyond the edge of the matrix",
-        "an ep and vp that divide the layers better would help",
         "multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
     ),
-    "unmapped": Words(
-        "multipliers beyond ep * vp",
-        "an ep * vp nearer to npe would help",
-        "multipliers beyond ep x vp, which no tile uses",
-    ),
+    "unmapped": Words("multipliers beyond ep * vp", "multipliers beyond ep x vp, which no tile uses"),
     "utilization": Words(
         glossary="useful multiply-accumulates / (npe x makespan): the share of what the multipliers could have done"
     ),
@@ -30,7 +25,6 @@ ARRAY_WORDS = {
     ),
     "backpressure": Words(
         "threads wait for an accumulator bank",
-        "more room for sums that are under way would help",
         "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
         held_by="a free bank (backpressure)",
         next_wait="free bank",

@@ -86,10 +86,16 @@ def test_the_stability_of_headlines_is_what_stands_below_them(name: str) -> None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["design_space", "preemption", "serving", "splitting"])
+@pytest.mark.parametrize("name", ["design_space", "preemption", "serving", "sparse_lstm", "splitting"])
 def test_the_stability_of_longer_experiments_stands_below_them(name: str) -> None:
     script, expected = load(name)
     assert expected.endswith(script.holds())
+
+
+def test_every_experiment_says_whether_its_headline_holds() -> None:
+    for path in FOLDER.glob("*/expected.md"):
+        text = path.read_text(encoding="utf-8")
+        assert ("STABILITY: " in text) != ("no assumed latency" in text or "an assumed latency" in text), path
 
 
 def test_concurrent_lstms() -> None:

@@ -14,11 +14,7 @@ from lstmsim.model.scenario import Job
 
 _WHY = "assumption, because it is a toy"
 WORDS = {
-    "padding": Words(
-        "the pipeline does something else than multiply",
-        "cells with fewer nodes would help",
-        "the core adds, rounds and so on",
-    ),
+    "padding": Words("the pipeline does something else than multiply", "the core adds, rounds and so on"),
     # a word that only this machine has
     "alu": Words(glossary="the pipeline of a core, which multiplies, adds and rounds", behind="turn"),
     "work": Words(share="the pipeline computes"),

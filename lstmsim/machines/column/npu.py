@@ -283,9 +283,6 @@ WORDS = {
         leg="a row block waits for a free accumulator bank",
         way="from a row block's last tile to the free accumulator bank that the next one takes",
     ),
-    "ready": Words(
-        remedy="`thread_policy: fine` shares the array among the threads (what that gives was not simulated)"
-    ),
     "weights": _STREAMED,
     "CAT": Words(
         glossary="configurable adder-tree tail: the tree's last levels can serve as accumulators, so that ep can be "

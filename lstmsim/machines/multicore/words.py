@@ -39,7 +39,6 @@ WORDS = {
     ),
     "memory": Words(
         "lines come from the memory or go there",
-        "batches, fewer threads for each job, or a faster memory would help",
         "a core has done all of a step but for lines of the memory: it draws them itself, or they are not there yet",
         held_by="lines from the memory (memory)",
         next_wait="lines",
@@ -48,7 +47,6 @@ WORDS = {
     ),
     "contention": Words(
         "threads wait for a piece of C that another thread adds to",
-        "fewer parts of K, sub-blocks or buffers would help",
         "a core waits until another thread has added to the same piece of C and handed it over",
         held_by="a piece of C (contention)",
         next_wait="piece of C",
@@ -57,7 +55,6 @@ WORDS = {
     ),
     "barrier": Words(
         "threads wait for others at a barrier",
-        "fewer threads for each job, or larger batches, would help",
         "a core waits at a barrier until all threads of the job have come there",
         held_by="others at a barrier (barrier)",
         next_wait="barrier",
@@ -68,12 +65,9 @@ WORDS = {
         "the job's last lines or its last barrier are on their way",
         glossary="a core has done its last step, and the job's last lines or its last barrier are on their way",
     ),
-    "idle": Words(
-        "no job is on the core", "more or earlier jobs, or jobs with more threads, would help", "no job is on the core"
-    ),
+    "idle": Words("no job is on the core", "no job is on the core"),
     "padding": Words(
         "cores pack, start micro-kernels, compute activations, or move lines between caches",
-        "larger batches would help, or fewer threads for each job",
         "FMA lanes of a core that is at work and does no useful multiply-accumulate in them",
         useful="Where a core is at work, {useful} of its FMA lanes do useful multiply-accumulates; the others wait for "
         "packing, starts of micro-kernels, activations and lines of caches",

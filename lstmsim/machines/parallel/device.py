@@ -47,7 +47,6 @@ WORDS = {
     "busy": Words("a scheduler issues an instruction", glossary="a scheduler issues an instruction"),
     "memory": Words(
         "warps wait for a load, a store, an atomic or a shuffle",
-        "more resident warps would help, or fewer and wider loads",
         "no warp of the scheduler may issue, because one of them waits for a load, a store, an atomic or a shuffle",
         held_by="memory",
         next_wait="memory",
@@ -56,7 +55,6 @@ WORDS = {
     ),
     "barrier": Words(
         "warps wait for others at a barrier",
-        "fewer steps would help, or blocks of more equal warps",
         "no warp of the scheduler may issue, because one of them waits for others at a barrier",
         held_by="a barrier",
         next_wait="barrier",
@@ -65,7 +63,6 @@ WORDS = {
     ),
     "dependence": Words(
         "warps wait for the result of arithmetic",
-        "more resident warps would help",
         "no warp of the scheduler may issue, because one of them waits for the result of arithmetic",
         held_by="arithmetic (dependence)",
         next_wait="arithmetic",
@@ -74,7 +71,6 @@ WORDS = {
     ),
     "start": Words(
         "blocks are placed and may not issue yet",
-        "fewer and longer blocks would help",
         "a block is placed, and the dispatcher has not started it yet",
         held_by="the dispatcher (start)",
         next_wait="dispatcher",
@@ -95,13 +91,10 @@ WORDS = {
     ),
     "drain": Words("blocks wait for their last results, most often for stores"),
     "idle": Words(
-        "no block is on the SM: a kernel is being launched, or there are too few blocks",
-        "fewer and longer kernels would help, or more blocks",
-        "no block is on the SM",
+        "no block is on the SM: a kernel is being launched, or there are too few blocks", "no block is on the SM"
     ),
     "padding": Words(
         "schedulers issue other instructions than useful multiply-adds, or lanes of these have nothing to do",
-        "larger batches would help",
         "lanes that a scheduler's issue does not use for useful multiply-accumulates",
         useful="Where a scheduler issues, {useful} of its lanes do useful multiply-accumulates; the others go to other "
         "instructions or have nothing to do",

@@ -73,12 +73,22 @@ def _unlike(a: Any, b: Any, key: str) -> Iterator[Changed]:
 
 
 def _of_cores(a: Sequence[Any], b: Sequence[Any]) -> Iterator[Changed]:
-    """Unlike keys of cores. Cores that are alike on each side are one row, with the key of the first of them."""
+    """Unlike keys of cores. Cores that are alike on each side are one row, with the key of the first of them.
+
+    Cores of one side only that are like one that both have are a change of how many there are.
+    """
     pairs, alike = list(zip_longest(a, b)), defaultdict[str, list[int]](list)
     for number, pair in enumerate(pairs):
         alike[repr(pair)].append(number)
     for numbers in alike.values():
-        for each in _unlike(*pairs[numbers[0]], f"chip.cores.{numbers[0]}"):
+        here = pairs[numbers[0]]
+        side = 1 if here[0] is None else 0
+        like = [at for at, pair in enumerate(pairs) if None not in pair and pair[side] == here[side]]
+        if None in here and like:
+            counts = len(like), len(like) + len(numbers)
+            yield Changed(f"chip.cores.{like[0]}.count", counts if side else counts[::-1])
+            continue
+        for each in _unlike(*here, f"chip.cores.{numbers[0]}"):
             yield replace(each, cores=tuple(numbers))
 
 

@@ -11,14 +11,13 @@ import numpy as np
 
 from lstmsim.analysis.report import JobReport, Rejected, Report
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.figures import Words
-from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals
 from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
-from lstmsim.studies.serve.tenants import NEVER, Accounts, Coarse, Ints, Known, Rows, Sharing
+from lstmsim.studies.serve.tenants import NEVER, Accounts, Ints, Known, Rows, Sharing
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
 from lstmsim.traffic.intervals import Warmup, warmup_of
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
@@ -66,7 +65,7 @@ class Collector:
         warmup: int | None = None,
         kept: int = KEPT,
         window: ClosedWindow | None = None,
-        coarse: Mapping[int, Coarse] | None = None,
+        coarse: Mapping[int, int] | None = None,
     ) -> None:
         positive("chip", frequency_mhz=frequency_mhz, servers=servers)
         if kept < 1 or (warmup is not None and not 0 <= warmup < kept):
@@ -231,7 +230,7 @@ def served(
         threads_of(program),
         entries,
         window=_window(scenario.jobs, came),
-        coarse=coarse_cores(scenario.chip, program),
+        coarse=coarse_cores(program),
     )
     threads = {job.number: max(1, len(job.cores)) for job in report.jobs}
     paused, gaps = Counter[int](), []
@@ -295,12 +294,12 @@ def _window(jobs: Sequence[Job], came: Sequence[JobReport | Rejected]) -> Closed
     return ClosedWindow(len(last), start, end)
 
 
-def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
-    """Give the threads of each coarse-grained core that has several, by the core's number."""
+def coarse_cores(program: Program) -> dict[int, int]:
+    """Give how many threads each coarse-grained core has that has several, by the core's number."""
     own = [each for each in program.cores if not each.shared]
     return {
-        number: Coarse(core.contexts, figures.words.get("ready", Words()).remedy)
-        for number, (core, figures) in enumerate(zip(own, chip.core_figures, strict=True))
+        number: core.contexts
+        for number, core in enumerate(own)
         if core.accounted is not None and core.units[core.accounted].policy == "coarse" and core.contexts > 1
     }
 

@@ -202,7 +202,7 @@ def serve_loaded(
         chip.frequency_mhz,
         threads_of(program),
         [Entry(name, model) for name, model in asked.tenants],
-        coarse=coarse_cores(chip, program),
+        coarse=coarse_cores(program),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
     known, done = Inside(asked), 0

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.records import record
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Tenant
 from lstmsim.traffic.latencies import LEAST_KEPT, Distribution, Sample, sum_of
 from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
@@ -273,17 +272,6 @@ _REMEMBERED = 4096
 _SAID = 4
 
 
-@record
-class Coarse:
-    """A coarse-grained core that has several threads.
-
-    remedy: what would let them share the core's main unit, a sentence without a full stop; empty if nothing would.
-    """
-
-    threads: int
-    remedy: str = ""
-
-
 class Sharing:
     """Measures how much longer requests take on cores where threads share a unit, and which jobs that is due to.
 
@@ -294,7 +282,7 @@ class Sharing:
     coarse: the coarse-grained cores that have several threads, by number.
     """
 
-    def __init__(self, coarse: Mapping[int, Coarse]) -> None:
+    def __init__(self, coarse: Mapping[int, int]) -> None:
         self.coarse = dict(coarse)
         #: By core: finishes, cycles alone and tenants of the last jobs that never stall.
         self._past = {core: np.zeros((3, 0), dtype=np.int64) for core in self.coarse}
@@ -336,7 +324,7 @@ class Sharing:
         worst: dict[int, tuple[float, int, int]] = {}
         for (place, core), (number, ratios, longer, held) in self._sums.items():
             ratio = ratios / _UNIT / number
-            if ratio <= max(2, self.coarse[core].threads) or 2 * held < longer:
+            if ratio <= max(2, self.coarse[core]) or 2 * held < longer:
                 continue
             keeper = max((each for each in self._held[core].items() if each[0] != place), key=lambda each: each[1])[0]
             worst[keeper] = max(worst.get(keeper, (0.0, 0, 0)), (ratio, -core, -place))
@@ -346,12 +334,10 @@ class Sharing:
         )
 
     def _sentence(self, name: str, other: str, ratio: float, core: int) -> str:
-        coarse = self.coarse[core]
-        remedy = f"; {coarse.remedy}" if coarse.remedy else ""
         return (
-            f"{name} never stalls: on core {core}, whose {coarse.threads} threads are coarse-grained, it keeps the "
+            f"{name} never stalls: on core {core}, whose {self.coarse[core]} threads are coarse-grained, it keeps the "
             f"others out while it runs. There {other} takes {ratio:.3g} times as long from its start to its finish as "
-            f"alone, mostly because of such jobs{remedy}."
+            f"alone, mostly because of such jobs."
         )
 
 

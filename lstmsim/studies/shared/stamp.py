@@ -48,8 +48,15 @@ class KeyValue:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is a latency, or a bandwidth of a memory: nothing on the chip that could be counted."""
-        return self.described.key.unit in (*TIMES, "GB/s")
+        """Whether it is a latency, or a bandwidth of a memory: nothing on the chip that could be counted.
+
+        So is a list of parts that have latencies, like those of each cell.
+        """
+        units = {self.described.key.unit}
+        if self.described.several and is_dataclass(self.described.kind):
+            part: Any = self.described.kind
+            units = {each.key.unit for each in keys_of(part).values()}
+        return not units.isdisjoint((*TIMES, "GB/s"))
 
     @property
     def fitted(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import lstmsim
+from lstmsim.analysis.explanations.answer import advice
 from lstmsim.analysis.explanations.what_if import WORTH_FROM, Alternative, Price, WhatIf
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.change import Change
@@ -133,3 +134,36 @@ def test_a_device_that_is_not_known_is_refused() -> None:
     assert alone.exit_code == 2
     assert "only with --report or --explain" in alone.stderr
     assert load_chip("column-npu-16k") == SCENARIO.chip
+
+
+def test_less_start_time_of_a_cell_has_no_price() -> None:
+    scenario = lstmsim.load_scenario({"chip": "brainwave-s10", "jobs": [{"model": "gru-512", "steps": 3}]})
+    # the numbers of a cell stand in a list of parts
+    for name in ("no start time", "faster dispatch"):
+        assert pricing(scenario)(changes(scenario)[name]).more is None
+
+
+@pytest.mark.needs_core
+@pytest.mark.parametrize(
+    "chip",
+    [
+        "column-npu-16k",
+        "column-npu-4x16k",
+        "intel-npu-rtl",
+        "brainwave-s10",
+        "epyc-7742",
+        pytest.param("edge", marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.parametrize("device", [None, DEVICE])
+def test_on_each_machine_what_is_advised_was_simulated_and_has_a_price(chip: str, device: str | None) -> None:
+    scenario = {"chip": chip, "jobs": [{"model": "lstm-256", "steps": 2}]}
+    found = lstmsim.explain(lstmsim.run(scenario), device=device)
+    tried = [*found.what_if.alternatives, *found.what_if.pairs]
+    assert all(each.price is not None and each.price.text for each in tried if each.cycles is not None)
+    said = [each for each in advice(found) if " cycles (" in each]
+    assert said
+    known = {each.name: each for each in tried}
+    for sentence in said:
+        assert "; price: " in sentence
+        assert any(f": {name}" in sentence and f"{each.cycles:,} cycles" in sentence for name, each in known.items())

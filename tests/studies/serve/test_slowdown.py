@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 
 import lstmsim
 from lstmsim import machines, run, serve, serving
-from lstmsim.model.figures import CoreFigures
 from lstmsim.studies.serve.demands import Alones, alone
 from lstmsim.studies.serve.metrics import coarse_cores
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.serve.tenants import Coarse, Rows, Sharing
+from lstmsim.studies.serve.tenants import Rows, Sharing
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.simulate.page.page import report_page
 from tests.studies.serve.collecting import Collector
@@ -53,7 +51,6 @@ def test_who_keeps_others_out_is_named() -> None:
     (remark,) = served.remarks
     assert remark.startswith("deepbench-lstm-2048-25 never stalls: on core 0, whose 4 threads are coarse-grained")
     assert "There lstm-512 takes 15.4 times as long" in remark
-    assert "`thread_policy: fine`" in remark
     assert "remark: deepbench-lstm-2048-25 never stalls" in Serving.to_text(served)
     assert Serving.to_dict(served)["remarks"] == [remark]
     assert "There lstm-512 takes 15.4 times as long" in report_page(result, serving=served)
@@ -99,7 +96,7 @@ def test_cycles_kept_out_are_those_of_a_count(drawn: list[tuple[int, int, int, b
     for start, alone_cycles, tenant, stalls in drawn:
         end += alone_cycles
         runs.append((min(start, end - alone_cycles), end, alone_cycles, tenant, stalls))
-    sharing = Sharing({0: Coarse(2)})
+    sharing = Sharing({0: 2})
     for first in range(0, len(runs), size):
         chunk = np.array(runs[first : first + size], dtype=np.int64).T
         none, one = np.zeros(chunk.shape[1], dtype=np.int64), np.ones(chunk.shape[1], dtype=np.int64)
@@ -171,7 +168,7 @@ def test_jobs_alone_are_simulated_once_a_kind() -> None:
 @pytest.mark.parametrize(("paused", "times"), [(0, "10 times"), (700, "3 times"), (800, None), (900, None)])
 def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | None) -> None:
     """Of 1,000 cycles 100 are its own; on two threads it could take twice as long with equal shares."""
-    sharing = Sharing({0: Coarse(2)})
+    sharing = Sharing({0: 2})
     none, own = np.zeros(2, dtype=np.int64), np.array([0, 1])
     finish, alone_cycles, one = np.array([900, 1000]), np.array([900, 100]), np.ones(2, dtype=np.int64)
     sharing.take(own, Rows(none, none, finish, none, one, alone_cycles, none, own, np.array([0, paused])))
@@ -187,17 +184,11 @@ def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles:
     assert collector.figures().tenants["a"].slowdown == slowdown
 
 
-def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> None:
+def test_coarse_cores_are_known_by_the_program() -> None:
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
-    program = machines.lower(scenario.chip, scenario.jobs)
-    silent: Any = SimpleNamespace(core_figures=(CoreFigures(1, 1),))
-    assert coarse_cores(silent, program) == {0: Coarse(2)}
-    assert (
-        coarse_cores(scenario.chip, program)[0].remedy
-        == "`thread_policy: fine` shares the array among the threads (what that gives was not simulated)"
-    )
+    assert coarse_cores(machines.lower(scenario.chip, scenario.jobs)) == {0: 2}
     fine = load_scenario(
         {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]},
         overrides=["chip.cores.0.thread_policy=fine"],
     )
-    assert coarse_cores(fine.chip, machines.lower(fine.chip, fine.jobs)) == {}
+    assert coarse_cores(machines.lower(fine.chip, fine.jobs)) == {}
