@@ -14,8 +14,8 @@ from lstmsim.base.wording import listed
 #: run makes gigabytes faster than a user notices. Long names of jobs make text formats larger. Regular traces make
 #: packed formats smaller.
 _FORMATS: dict[str, tuple[float, str, str, str | None]] = {
-    ".json": (160.0, "perfetto", "write_perfetto", "read_perfetto"),
-    ".json.gz": (14.4, "perfetto", "write_perfetto", "read_perfetto"),
+    ".json": (181.0, "perfetto", "write_perfetto", "read_perfetto"),
+    ".json.gz": (15.0, "perfetto", "write_perfetto", "read_perfetto"),
     ".csv": (72.0, "csv", "write_csv", "read_csv"),
     ".csv.gz": (10.1, "csv", "write_csv", "read_csv"),
     ".vcd": (21.4, "waves", "write_vcd", None),
