@@ -1,4 +1,4 @@
-"""What stays in every chart of a page: the scenario as it is, the base of a comparison, the first of several machines."""
+"""What stays in every chart: the scenario as it is, the base of a comparison, the first of several machines."""
 
 from __future__ import annotations
 
