@@ -213,8 +213,8 @@ def report_output() -> Output:
 
 
 def trace_output(help: str) -> Output:
-    """A file of what happened, with the view file that its format may have: `--trace`."""
-    return Output("trace", help, "lstmsim.analysis.files", _view_beside)
+    """A file of what happened, with the views that its format may have: `--trace`."""
+    return Output("trace", help, "lstmsim.analysis.files", _views_beside)
 
 
 def numbers_beside(path: str) -> dict[str, str]:
@@ -222,9 +222,9 @@ def numbers_beside(path: str) -> dict[str, str]:
     return {"numbers": f"{os.path.splitext(path)[0]}.csv"}
 
 
-def _view_beside(path: str) -> dict[str, str]:
-    view = import_module("lstmsim.analysis.files").view_beside(path)
-    return {} if view is None else {"view": view}
+def _views_beside(path: str) -> dict[str, str]:
+    views: dict[str, str] = import_module("lstmsim.analysis.files").views_beside(path)
+    return views
 
 
 class Outputs:
@@ -257,7 +257,7 @@ class Outputs:
             path
             for each in self._beside.values()
             for what, path in each.items()
-            if what == "view" and os.path.isfile(path)
+            if what.endswith(" view") and os.path.isfile(path)
         }
         check_outputs(every, inputs_of(given), [*self._kept])
 

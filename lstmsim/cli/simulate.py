@@ -58,7 +58,7 @@ _OUTPUTS = (
     options.json_output("the report"),
     options.trace_output(
         "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or "
-        ".vcd (with both comes a GTKWave view, .gtkw, unless there is one)."
+        ".vcd (with both come views for GTKWave, .gtkw, and Surfer, .sucl, unless they are there)."
     ),
     options.picture_output("timeline", "Draw the run over time"),
     options.picture_output(

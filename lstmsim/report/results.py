@@ -32,6 +32,18 @@ _PRE = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospac
 
 
 @record
+class Baseline:
+    """What the rows of a result are compared with in every chart of its page.
+
+    words: what it is, or why there is none.
+    rows: its rows, as numbers from 0.
+    """
+
+    words: str
+    rows: Sequence[int] = ()
+
+
+@record
 class Forms:
     """How results of one class are shown.
 
@@ -41,6 +53,7 @@ class Forms:
     html: gives an HTML fragment with everything escaped; None: that of the document.
     axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
         are joined; None: a page draws no chart.
+    baseline: gives what stays in every chart of the page; None: rows are not compared with any of them.
     picture: module and name of the function that draws what a notebook shows below, as `module:function`; "": none.
     headed: whether a page begins with this picture.
     """
@@ -50,6 +63,7 @@ class Forms:
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
     axes: Callable[[Any], Sequence[str]] | None = None
+    baseline: Callable[[Any], Baseline] | None = None
     picture: str = ""
     headed: bool = False
 
@@ -137,9 +151,13 @@ class Result:
         document = Document.of("", shown) if isinstance(shown, str) else shown
         records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
         axes = () if forms.axes is None or not records else forms.axes(self)
+        base = forms.baseline(self) if forms.baseline is not None and records else None
+        baseline = None if base is None else {"words": base.words, "rows": list(base.rows)}
         picture = _drawing(forms)(self).to_svg() if forms.headed else ""
         name = title or type(self).__name__
-        return result_page(document, name, command=command, records=records, axes=axes, picture=picture)
+        return result_page(
+            document, name, command=command, records=records, axes=axes, baseline=baseline, picture=picture
+        )
 
     def _repr_html_(self) -> str:
         """How a notebook shows the result; its picture is drawn now, when it is shown."""

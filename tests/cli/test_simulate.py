@@ -138,8 +138,8 @@ def test_set_changes_the_scenario(scenario: str) -> None:
         (["--json", "."], ["--json .", "folder"]),
         (["--json", "scenario.yaml"], ["--json scenario.yaml", "the input"]),
         (["--json", ""], ["--json '': the name is empty"]),
-        (["--json", "t.gtkw", "--trace", "t.vcd"], ["--trace's view t.gtkw: is also the output of --json"]),
-        (["--trace", "folder.vcd"], ["--trace's view folder.gtkw: is a folder"]),
+        (["--json", "t.gtkw", "--trace", "t.vcd"], ["--trace's GTKWave view t.gtkw: is also the output of --json"]),
+        (["--trace", "folder.vcd"], ["--trace's GTKWave view folder.gtkw: is a folder"]),
         (["--json", "t.json", "--trace", "./t.json"], ["--trace ./t.json", "--json"]),
         (["--engine", "quick"], ["quick", "fast"]),
         (["--set", "chip.cores.0.pe=3"], ["chip.cores.0.pe"]),
@@ -159,24 +159,24 @@ def test_refused_before_the_simulation(
 
 
 def test_the_view_beside_a_vcd_is_named_and_never_replaced(scenario: str) -> None:
-    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "wrote t.gtkw"]
+    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "wrote t.gtkw", "wrote t.sucl"]
     assert '[dumpfile] "t.vcd"' in Path("t.gtkw").read_text()
     Path("t.gtkw").write_text("my view")
     Path("t.gtkw").chmod(0o444)
-    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "kept t.gtkw"]
+    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "kept t.gtkw", "kept t.sucl"]
     assert Path("t.gtkw").read_text() == "my view"
     assert "the output of --json" in refused(scenario, "--trace", "t.vcd", "--json", "t.gtkw")
 
 
 def test_the_view_beside_an_fst_is_named(scenario: str) -> None:
     pytest.importorskip("pylibfst")
-    assert call(scenario, "--trace", "t.fst").stderr.splitlines() == ["wrote t.fst", "wrote t.gtkw"]
+    assert call(scenario, "--trace", "t.fst").stderr.splitlines() == ["wrote t.fst", "wrote t.gtkw", "wrote t.sucl"]
     assert '[dumpfile] "t.fst"' in Path("t.gtkw").read_text()
 
 
 def test_the_view_beside_a_vcd_cannot_be_the_scenario(scenario: str) -> None:
     Path("s.gtkw").write_text(SCENARIO)
-    assert "--trace's view s.gtkw: is also the input" in refused("s.gtkw", "--trace", "s.vcd")
+    assert "--trace's GTKWave view s.gtkw: is also the input" in refused("s.gtkw", "--trace", "s.vcd")
 
 
 def test_every_mistake_of_a_scenario_is_a_line(scenario: str) -> None:

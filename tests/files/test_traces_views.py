@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import tempfile
 from collections import defaultdict
@@ -204,10 +205,59 @@ def test_the_save_file_colours_what_signals_are_and_closes_what_has_no_room(tmp_
     assert [bool(flags & 0x400000) for flags in groups] == [False] * 10 + [True] * 2
 
 
+#: The commands that are used, as Surfer's documentation names them, and whether they take a word.
+SURFER = {
+    **dict.fromkeys(("load_file", "divider_add", "variable_add", "item_focus", "item_set_color"), True),
+    **dict.fromkeys(("item_unfocus", "zoom_fit"), False),
+}
+
+
+def test_the_command_file_for_surfer_shows_rows_in_groups_and_colours(tmp_path):
+    timeline = busy_machine(12, 2, 3, 10)
+    save_trace(timeline, tmp_path / "run.vcd")
+    content = (tmp_path / "run.vcd").read_bytes()
+    lines = (tmp_path / "run.sucl").read_text().splitlines()
+    commands = [line.split() for line in lines if not line.startswith("#")]
+    assert all(len(words) == 1 + SURFER[words[0]] for words in commands)
+    assert commands[0] == ["load_file", "run.vcd"]
+    assert commands[-2:] == [["item_unfocus"], ["zoom_fit"]]
+    items, colours, focus = [], {}, None
+    for command, *words in commands:
+        if command in ("divider_add", "variable_add"):
+            items += words
+        elif command == "item_focus":
+            # hexadecimal digits from a on
+            focus = int("".join(f"{ord(letter) - ord('a'):x}" for letter in words[0]), 16)
+        elif command == "item_set_color":
+            colours.setdefault(items[focus].rpartition(".")[2], set()).add(words[0])
+    assert colours == {"busy": {"Green"}, "state": {"Orange"}, "job": {"Violet"}}
+    # 4 rows of 3 signals a core: ten cores have room
+    assert [each for each in items if "." not in each] == [f"core_{core}" for core in range(10)]
+    assert lines[-3] == "# further groups are in the tree of scopes, from core 10 on"
+    assert len(items) == 10 * (1 + 12)
+    scopes: list[str] = []
+    known = set()
+    for token in tokenize(io.BytesIO(content)):
+        match token.kind:
+            case TokenKind.SCOPE:
+                scopes.append(token.scope.ident)
+            case TokenKind.UPSCOPE:
+                scopes.pop()
+            case TokenKind.VAR:
+                known.add(".".join([*scopes, token.var.reference]))
+    assert {each for each in items if "." in each} <= known
+
+
+def test_a_name_with_white_space_is_not_loaded_by_the_command_file(tmp_path):
+    save_trace(small(), tmp_path / "my run.vcd")
+    assert "load_file" not in (tmp_path / "my run.sucl").read_text()
+
+
 def test_a_save_file_that_is_there_stays(tmp_path):
     (tmp_path / "run.gtkw").write_text("my view")
     save_trace(small(), tmp_path / "run.vcd")
     assert (tmp_path / "run.gtkw").read_text() == "my view"
+    assert (tmp_path / "run.sucl").is_file()
     assert (tmp_path / "run.vcd").read_bytes() == saved(small(), ".vcd")
 
 

@@ -199,7 +199,7 @@ def test_gigabytes_are_refused_with_what_helps(tmp_path):
     with pytest.raises(InputError) as caught:
         save_trace(long(15_000_000), tmp_path / "a.json")
     assert str(caught.value) == (
-        f"{tmp_path / 'a.json'}: 15,000,000 spans would take about 2.4 GB, the limit is 1 GB; "
+        f"{tmp_path / 'a.json'}: 15,000,000 spans would take about 2.7 GB, the limit is 1 GB; "
         "cut out a window of cycles, or write .fst (33 MB) or .pftrace (114 MB) or .csv.gz (152 MB)"
     )
     with pytest.raises(InputError, match=r"the limit is 1 GB; cut out a window of cycles$"):

@@ -173,6 +173,13 @@ def test_frames_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
             getattr(result_of("Report"), f"to_{name}")()
 
 
+@pytest.mark.parametrize("name", ["SparseReport", "FusionReport"])
+def test_a_notebook_and_a_page_show_the_ways_as_bars(name: str) -> None:
+    result = result_of(name)
+    assert "data:image/png;base64," in result._repr_html_()
+    assert "data:image/svg+xml;base64," in result.to_page()
+
+
 def test_a_picture_that_cannot_be_drawn_is_a_sentence() -> None:
     def refuse() -> Any:
         raise InputError("nothing <to> draw")

@@ -14,8 +14,8 @@ from lstmsim.base.wording import listed
 #: run makes gigabytes faster than a user notices. Long names of jobs make text formats larger. Regular traces make
 #: packed formats smaller.
 _FORMATS: dict[str, tuple[float, str, str, str | None]] = {
-    ".json": (160.0, "perfetto", "write_perfetto", "read_perfetto"),
-    ".json.gz": (14.4, "perfetto", "write_perfetto", "read_perfetto"),
+    ".json": (181.0, "perfetto", "write_perfetto", "read_perfetto"),
+    ".json.gz": (15.0, "perfetto", "write_perfetto", "read_perfetto"),
     ".csv": (72.0, "csv", "write_csv", "read_csv"),
     ".csv.gz": (10.1, "csv", "write_csv", "read_csv"),
     ".vcd": (21.4, "waves", "write_vcd", None),
@@ -52,9 +52,10 @@ def _suffix(path: str, offered: tuple[str, ...] = SUFFIXES) -> str:
     raise InputError(Mistake(path, f"not a trace's name: expected it to end in {', '.join(offered)}"))
 
 
-def view_beside(path: str) -> str | None:
-    """The GTKWave save file that belongs to the trace `path`; None if it is neither `.vcd` nor `.fst`."""
-    return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) in _WAVES else None
+def views_beside(path: str) -> dict[str, str]:
+    """The files of views, by viewer, that belong to the trace `path`; none if it is neither `.vcd` nor `.fst`."""
+    stem = os.path.splitext(path)[0]
+    return {"GTKWave view": f"{stem}.gtkw", "Surfer view": f"{stem}.sucl"} if _suffix(path) in _WAVES else {}
 
 
 def refuse_trace(timeline: Timeline, name: str, limit_bytes: int | None = LIMIT_BYTES) -> None:
@@ -81,12 +82,12 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
     refuse_trace(timeline, name, limit_bytes)
     _, module, writer, _ = _FORMATS[_suffix(name)]
     write = getattr(import_module(f"{__name__}.{module}"), writer)
-    view = view_beside(name)
     # a view that is there already is not replaced: users save their own under that name
-    if view is None or os.path.isfile(view):
-        write(timeline, name)
+    views = [each for each in views_beside(name).values() if not os.path.isfile(each)]
+    if views:
+        write(timeline, name, views)
     else:
-        write(timeline, name, view)
+        write(timeline, name)
 
 
 def estimated_bytes(timeline: Timeline, suffix: str) -> int:

@@ -150,13 +150,37 @@ def _slices(timeline: Timeline) -> Iterator[str]:
     jobs = [as_json(name) for name in [*slice_names(timeline.jobs, timeline.groups), "work"]]
     waits = [as_json(name) for name in wait_names()]
     busy = STATES.index("busy")
-    for row, start, end, state, job, layer, step in timeline.spans():
+    # a flow begins at the first work of its job, and ends at the last
+    ends = ["", ',"flow_out":true', ',"flow_in":true', ',"flow_in":true,"flow_out":true']
+    bound = [f',"bind_id":"{job + 1:#x}"' for job in range(len(timeline.jobs))]
+    flows = _flow_ends(timeline).tolist()
+    for (row, start, end, state, job, layer, step), flow in zip(timeline.spans(), flows, strict=True):
         name = jobs[job] if state == busy else waits[state]
+        more = bound[job] + ends[flow] if flow else ""
         yield (
             f'{{"ph":"X","ts":{_microseconds(start)},"dur":{_microseconds(end - start)},{tracks[row]},'
             f'"cat":"{STATES[state]}","name":{name},"args":{{"cycle":{start},"cycles":{end - start},'
-            f'"job":{job},"layer":{layer},"step":{step}}}}}'
+            f'"job":{job},"layer":{layer},"step":{step}}}{more}}}'
         )
+
+
+def _flow_ends(timeline: Timeline) -> NDArray[np.int64]:
+    """Of each span: 1 if the flow of its job goes on behind it, and 2 more if the flow comes from another span."""
+    spans = np.flatnonzero(_in_flow(timeline, slice(None)))
+    # as viewers sort them: by time, then by rows, and each row goes on in time
+    ordered = spans[np.lexsort((timeline.start[spans], timeline.job[spans]))]
+    result = np.zeros(len(timeline), dtype=np.int64)
+    alike = np.diff(timeline.job[ordered]) == 0
+    result[ordered[:-1][alike]] += 1
+    result[ordered[1:][alike]] += 2
+    return result
+
+
+def _in_flow(timeline: Timeline, spans: slice) -> NDArray[np.bool_]:
+    """Whether spans belong to the flow of their job: work on units does; threads show it again."""
+    units = np.array([row.kind != "thread" for row in timeline.rows], dtype=bool)[timeline.row[spans]]
+    mine: NDArray[np.bool_] = (timeline.state[spans] == STATES.index("busy")) & (timeline.job[spans] >= 0)
+    return units & mine
 
 
 def read_perfetto(path: str) -> Timeline:
@@ -413,9 +437,8 @@ def _varint(values: NDArray[Any]) -> _Field:
 
 
 def _flows(timeline: Timeline, spans: slice) -> _Field:
-    """The flow of each span's job, as a field of 64 bits: work on units belongs to it; threads show it again."""
-    units = np.array([row.kind != "thread" for row in timeline.rows], dtype=bool)[timeline.row[spans]]
-    mine = units & (timeline.state[spans] == STATES.index("busy")) & (timeline.job[spans] >= 0)
+    """The flow of each span's job, as a field of 64 bits."""
+    mine = _in_flow(timeline, spans)
     content = np.empty((len(mine), 10), dtype=np.uint8)
     content[:, :2] = (0xF9, 0x02)
     content[:, 2:] = (timeline.job[spans].astype("<i8") + 1).view(np.uint8).reshape(-1, 8)

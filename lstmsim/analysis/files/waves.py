@@ -1,4 +1,4 @@
-"""Value change dumps and fast signal traces for wave viewers, with a GTKWave save file (docs/traces.md)."""
+"""Value change dumps and fast signal traces for wave viewers, with views for GTKWave and Surfer (docs/traces.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -80,6 +80,45 @@ def save_file(timeline: Timeline, dump: str) -> str:
     return text.getvalue()
 
 
+#: The same colours by the names that Surfer's themes have for them.
+_SURFER = {"busy": "Green", "state": "Orange", "job": "Violet"}
+
+
+def command_file(timeline: Timeline, dump: str) -> str:
+    """The text of a command file of Surfer: rows that have room, below a divider for each group, and the whole run."""
+    lines = [", ".join(filter(None, ("# lstmsim: 1 ns = 1 cycle", timeline.shown_text)))]
+    # a command ends at white space
+    lines += [f"load_file {dump}"] * (dump == _plain(dump))
+    items, shown = 0, 0
+    for name, rows in groups(timeline.rows).items():
+        shown += 3 * len(rows)
+        if shown > _MOST_SHOWN:
+            lines.append(f"# further groups are in the tree of scopes, from {name} on")
+            break
+        lines.append(f"divider_add {name.replace(' ', '_')}")
+        items += 1
+        for row, variable in ((row, variable) for row in rows for variable in _LOOKS):
+            lines += [f"variable_add {scope(row)}.{variable}", f"item_focus {_place(items)}"]
+            lines.append(f"item_set_color {_SURFER[variable]}")
+            items += 1
+    return "\n".join([*lines, "item_unfocus", "zoom_fit", ""])
+
+
+def _place(number: int) -> str:
+    """The number of an item as Surfer writes it: in hexadecimal digits, which are the letters from a to p."""
+    return f"{number:x}".translate(str.maketrans("0123456789abcdef", "abcdefghijklmnop"))
+
+
+@contextmanager
+def _with_views(timeline: Timeline, path: str, views: Sequence[str]) -> Iterator[None]:
+    """Write views beside the trace `path`, all files or none: they are there when the block has written the trace."""
+    with ExitStack() as stack:
+        for view in views:
+            text = command_file if view.endswith(".sucl") else save_file
+            stack.enter_context(whole_file(view)).write(text(timeline, os.path.basename(path)))
+        yield
+
+
 #: The state and the job of a row where it has no span.
 NONE = "-"
 #: So many events become text at once.
@@ -100,13 +139,11 @@ def comment(timeline: Timeline) -> str:
     return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {timeline.frequency_mhz:g} MHz, {size}"
 
 
-def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
+def write_vcd(timeline: Timeline, path: str, views: Sequence[str] = ()) -> None:
     """Write a value change dump."""
-    with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
-        if save is not None:
-            save.write(save_file(timeline, os.path.basename(path)))
-        with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment(timeline)) as writer:
-            _emit(timeline, writer, file)
+    says: dict[str, Any] = {"timescale": "1 ns", "date": "", "version": "lstmsim", "comment": comment(timeline)}
+    with _with_views(timeline, path, views), whole_file(path) as file, VCDWriter(file, **says) as writer:
+        _emit(timeline, writer, file)
 
 
 def _emit(timeline: Timeline, writer: VCDWriter, file: IO[str]) -> None:
@@ -183,7 +220,7 @@ def fst_library(_: object, path: str) -> Any:
     return pylibfst
 
 
-def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
+def write_fst(timeline: Timeline, path: str, views: Sequence[str] = ()) -> None:
     """Write the variables of `write_vcd`. Equal timelines give equal bytes."""
     library = fst_library(timeline, path)
     # GTKWave's library opens files itself, by name: it writes into a folder of its own, and the whole file is moved.
@@ -191,11 +228,12 @@ def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
         made = os.path.join(folder, "trace.fst")
         _write(library, timeline, made)
         _require_whole(library, made, path, timeline.shown[1])
-        with nullcontext() if view is None else whole_file(view) as save, whole_file(path, "wb") as file:
-            if save is not None:
-                save.write(save_file(timeline, os.path.basename(path)))
-            with readable_file(made, kept=False) as source:
-                shutil.copyfileobj(source, file, 2**20)
+        with (
+            _with_views(timeline, path, views),
+            whole_file(path, "wb") as file,
+            readable_file(made, kept=False) as source,
+        ):
+            shutil.copyfileobj(source, file, 2**20)
 
 
 def _write(library: Any, timeline: Timeline, made: str) -> None:

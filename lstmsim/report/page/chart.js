@@ -16,7 +16,10 @@ const drawn = rows.axes.length > 0;
 /** The different values of a column, with or without that of empty cells. */
 const different = (name, empty = false) => new Set(column(name).filter((each) => empty || each !== null)).size;
 const numeric = rows.columns.filter((name) => different(name) > 1 && column(name).every((each) => each === null || typeof each === "number"));
+const worded = rows.columns.map((name) => column(name).some((each) => typeof each === "string"));
 const grouping = rows.columns.filter((name) => different(name, true) > 1 && different(name, true) <= GROUPS);
+/** The rows with which the others are compared: they stay in every chart, and lines lead from them to the axes. */
+const base = new Set(rows.baseline?.rows), DASHES = [7, 4], RING = 11;
 const written = (value) => (value === null ? "–" : typeof value === "number" ? number(value) : String(value));
 let brush = null, kept = every, pointed = -1, pressed = null;
 
@@ -84,23 +87,43 @@ function draw() {
     pen.strokeStyle = pen.fillStyle = colourOf(place);
     if (rows.line) line(pen, mine.toSorted((a, b) => xs[a] - xs[b]).map((at) => [x.to(xs[at]), y.to(ys[at])]));
     for (const at of mine) {
-      pen.globalAlpha = inside.has(at) ? 0.85 : 0.15;
+      pen.globalAlpha = inside.has(at) || base.has(at) ? 0.85 : 0.15;
       pen.beginPath();
       pen.arc(x.to(xs[at]), y.to(ys[at]), at === pointed ? size + 3 : size, 0, 7);
       pen.fill();
     }
     pen.globalAlpha = 1;
   });
+  baseline(pen, x, y, width);
   if (!brush) return;
   pen.strokeStyle = colour("ink");
   pen.strokeRect(x.to(brush.x[0]), y.to(brush.y[0]), x.to(brush.x[1]) - x.to(brush.x[0]), y.to(brush.y[1]) - y.to(brush.y[0]));
 }
 
-function line(pen, points) {
-  pen.globalAlpha = 0.5;
+function line(pen, points, alpha = 0.5) {
+  pen.globalAlpha = alpha;
   pen.beginPath();
   points.forEach(([left, top]) => pen.lineTo(left, top));
   pen.stroke();
+}
+
+/** Rings about the rows of the baseline, and dashed: their curve, or a line wherever all of them have one value. */
+function baseline(pen, x, y, width) {
+  const points = [...base].filter(isDrawn).map((at) => [x.to(column(xSelect.value)[at]), y.to(column(ySelect.value)[at])]);
+  if (!points.length) return;
+  const one = (axis) => points.every((each) => Math.abs(each[axis] - points[0][axis]) < 0.5), [[left, top]] = points;
+  pen.strokeStyle = pen.fillStyle = colour("ink");
+  pen.lineWidth = 1.5;
+  for (const point of points) {
+    pen.beginPath();
+    pen.arc(...point, RING, 0, 7);
+    pen.stroke();
+  }
+  pen.setLineDash(DASHES);
+  if (rows.line && points.length > 1) line(pen, points.toSorted((a, b) => a[0] - b[0]), 1);
+  if (one(1)) line(pen, [[LEFT, top], [width - RIGHT, top]], 1);
+  if (one(0)) line(pen, [[left, TOP], [left, HEIGHT - BOTTOM]], 1);
+  pen.setLineDash([]);
 }
 
 function axes(pen, x, y, width) {
@@ -136,7 +159,8 @@ function update() {
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
   const inBox = `${number(kept.length)} of ${number(count)} rows are within the box${more}.`;
   said.textContent = brush ? inBox : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
-  legend.replaceChildren(...(bySelect.value ? groups().map((group, place) => {
+  const known = rows.baseline && make("li", {}, `${base.size ? "◯ ┄ baseline" : "baseline"}: ${rows.baseline.words}`);
+  legend.replaceChildren(...(known ? [known] : []), ...(bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
     sample.style.background = colourOf(place);
     return make("li", {}, sample, ` ${bySelect.value}: ${written(group)}`);
@@ -147,7 +171,7 @@ function update() {
 
 function list() {
   const lines = kept.slice(0, LISTED);
-  const table = tableOf("Rows", rows.columns, lines.map((at) => rows.columns.map((name) => written(column(name)[at]))));
+  const table = tableOf("Rows", rows.columns, lines.map((at) => rows.columns.map((name) => written(column(name)[at]))), worded);
   [...table.tBodies[0].rows].forEach((row, place) => row.addEventListener("pointerenter", () => { pointed = lines[place]; draw(); }));
   listed.replaceChildren(table);
   section.querySelector(".filter")?.remove();

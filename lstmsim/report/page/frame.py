@@ -132,6 +132,7 @@ def result_page(
     command: str = "",
     records: Sequence[Mapping[str, Any]] = (),
     axes: Sequence[str] = (),
+    baseline: Mapping[str, Any] | None = None,
     picture: str = "",
 ) -> str:
     """Make the page of a result: its document, and its rows as a chart of any two columns beside a table.
@@ -141,6 +142,7 @@ def result_page(
     command: how the page came about.
     records: the rows; no row: no chart.
     axes: the columns of x, y and colour that are drawn first; missing: the first two with numbers, none.
+    baseline: what stays in every chart, `words` on it, and `rows`, their numbers from 0; None: nothing.
     picture: SVG that stands first; what is in it cannot run.
     """
     sections = [Section("picture", "Picture", _image(picture))] if picture else []
@@ -150,7 +152,7 @@ def result_page(
     ]
     data: dict[str, Any] = {}
     if records:
-        data["rows"] = _rows(records, axes)
+        data["rows"] = _rows(records, axes) | {"baseline": baseline}
         sections.append(Section("rows", "Every row", _rows_note(records)))
     if command:
         sections.append(Section("origin", "How this was made", element("p", element("code", command))))

@@ -72,11 +72,12 @@ export function enhance(table) {
   }
 }
 
-/** Makes a table of texts; a cell may be an element. The first column is to the left. */
-export function tableOf(caption, heads, rows) {
-  const head = heads.map((each, at) => make("th", { scope: "col", class: at ? null : "l" }, each));
+/** Makes a table of texts; a cell may be an element. The first column is to the left, and those of `worded`. */
+export function tableOf(caption, heads, rows, worded = []) {
+  const left = (at) => (at && !worded[at] ? null : "l");
+  const head = heads.map((each, at) => make("th", { scope: "col", class: left(at) }, each));
   const lines = rows.map(([first, ...rest]) =>
-    make("tr", {}, make("th", { scope: "row", class: "l" }, first), ...rest.map((each) => make("td", {}, each))));
+    make("tr", {}, make("th", { scope: "row", class: "l" }, first), ...rest.map((each, at) => make("td", { class: left(at + 1) }, each))));
   const table = make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
   return table;
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid, remark
 from lstmsim.report.figures_text import percent, short_name, three_digits
-from lstmsim.report.results import Forms, Keys, picked, plain
+from lstmsim.report.results import Baseline, Forms, Keys, picked, plain
 from lstmsim.studies.compare.device_fits import NO_DEVICE, DeviceFit
 from lstmsim.studies.compare.published import FITTED, about_machines, model_errors
 from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, not_comparable
@@ -535,4 +535,22 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
     yield from (list(each.values()) for each in _records(comparison))
 
 
-FORMS = Forms(_data, _document, _records, picture="lstmsim.studies.compare.picture:plot_comparison")
+def _axes(comparison: Comparison) -> list[str]:
+    """How many times as fast as the base each machine is, over its utilization."""
+    return ["utilization", "mean_latency_ratio" if comparison.by_latency else "speedup", "machine"]
+
+
+def _baseline(comparison: Comparison) -> Baseline:
+    """The rows of the base: every workload on the first machine."""
+    count = len(comparison.machines)
+    return Baseline(f"the base, {comparison.machines[0].name}", range(0, count * len(comparison.workloads), count))
+
+
+FORMS = Forms(
+    _data,
+    _document,
+    _records,
+    axes=_axes,
+    baseline=_baseline,
+    picture="lstmsim.studies.compare.picture:plot_comparison",
+)

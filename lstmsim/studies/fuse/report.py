@@ -463,4 +463,4 @@ def _records(report: FusionReport) -> Iterator[dict[str, Any]]:
         yield from ({"what": what, **_row_data(each, report)} for each in rows)
 
 
-FORMS = Forms(_data, document, _records)
+FORMS = Forms(_data, document, _records, picture="lstmsim.studies.fuse.ways:plot_ways", headed=True)

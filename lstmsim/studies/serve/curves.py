@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, remark
-from lstmsim.report.results import Forms, Table, picked
+from lstmsim.report.results import Baseline, Forms, Table, picked
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.saturation import limits_text
@@ -254,10 +254,19 @@ def _data(curves: LoadLatency) -> dict[str, Any]:
     return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}
 
 
+def _baseline(curves: LoadLatency) -> Baseline:
+    """The curve of the first machine, if there are others."""
+    first = curves.machines[0]
+    if len(curves.machines) == 1:
+        return Baseline("none: there is one machine; chips beside it come from --chip")
+    return Baseline(first.label, [number for number, each in enumerate(curves.points) if each.machine == first])
+
+
 FORMS = Forms(
     _data,
     document,
     _records,
     axes=lambda _: ("load", f"p{_SHOWN:g}_ms", "machine", "line"),
+    baseline=_baseline,
     picture="lstmsim.studies.serve.picture:plot_load_latency",
 )

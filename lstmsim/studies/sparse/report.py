@@ -296,4 +296,4 @@ def _records(report: SparseReport) -> Iterator[dict[str, Any]]:
         yield _row_data(each, report)
 
 
-FORMS = Forms(_data, document, _records)
+FORMS = Forms(_data, document, _records, picture="lstmsim.studies.sparse.picture:plot_ways", headed=True)

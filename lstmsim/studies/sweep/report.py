@@ -8,7 +8,7 @@ from typing import Any
 
 from lstmsim.report.document import Column, Document, Section, grid
 from lstmsim.report.figures_text import four_digits, short_name
-from lstmsim.report.results import Forms, plain
+from lstmsim.report.results import Baseline, Forms, plain
 from lstmsim.studies.sweep.best import best_of, order, set_to, short_text
 from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Objective
@@ -21,6 +21,7 @@ from lstmsim.studies.sweep.table import (
     fits,
     fitting,
     grouped,
+    is_own,
     judge,
     records,
     varied,
@@ -29,6 +30,7 @@ from lstmsim.studies.sweep.table import (
 
 #: Most points of a front that are listed, and most kinds of work whose best point is named.
 _MOST_LISTED, _MOST_WORKS = 20, 8
+_PICTURE = "lstmsim.studies.sweep.picture:plot_sweep"
 
 
 def front_of(store: Store) -> tuple[list[str], Section | None]:
@@ -175,4 +177,14 @@ def _axes(result: SweepResult | Merged) -> list[str]:
     return [next(several, up), up, "pareto"]
 
 
-FORMS = Forms(_data, _document, _records, axes=_axes, picture="lstmsim.studies.sweep.picture:plot_sweep")
+def _baseline(result: SweepResult | Merged) -> Baseline:
+    """The point that is the scenario as it is, if it is a point of the sweep."""
+    with Store(result.path, create=False) as store:
+        about, axes = about_of(store), varied(store)
+        own = [number for number, row in enumerate(records(store)) if is_own(about, axes, row)]
+    if own:
+        return Baseline("the scenario as it is", own)
+    return Baseline("none: the scenario as it is is no point of this sweep that was simulated")
+
+
+FORMS = Forms(_data, _document, _records, axes=_axes, baseline=_baseline, picture=_PICTURE)

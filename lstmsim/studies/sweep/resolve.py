@@ -358,6 +358,10 @@ class Resolver:
         texts = [override(path, values[name]) for path, name in self.places]
         return build_scenario(self._read(texts)[0])
 
+    def own(self) -> Scenario:
+        """Make the scenario as it is, without the values of axes; `InputError` if it is none without them."""
+        return build_scenario(self._read([])[0])
+
     def _read(self, overrides: list[str]) -> tuple[ReadScenario, Document]:
         setup, document = self.setup, copied(self.setup.document)
         return checked_scenario(document, [*setup.overrides, *overrides], setup.scenario_name), document

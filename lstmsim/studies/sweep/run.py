@@ -30,7 +30,7 @@ from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
-from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of
+from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of, scenario_key
 from lstmsim.studies.sweep.processes import ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
@@ -130,6 +130,18 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
             raise InputError(mistakes) from None
 
 
+def _about(setup: Setup) -> About:
+    """What the sweep is about; the scenario as it is is the baseline of its points."""
+    name = str(setup.document.data.get("name", setup.scenario_name))
+    device = setup.chip.device.name if setup.chip.device else ""
+    try:
+        own = Resolver(setup).own()
+        return About(name, device, scenario_key(own), own.chip.frequency_mhz)
+    except InputError:
+        # a scenario may be complete with the values of axes only
+        return About(name, device)
+
+
 def _stamp(setup: Setup) -> Stamp | None:
     """The stamp of the first point that can be built."""
     sweep, resolver = setup.sweep, Resolver(setup)
@@ -227,8 +239,7 @@ def sweep(request: SweepRequest) -> SweepResult:
         derived = [each.name for each in setup.sweep.derived]
         store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
         store.mend()
-        name = str(setup.document.data.get("name", setup.scenario_name))
-        keep(store, setup.objectives, About(name, setup.chip.device.name if setup.chip.device else ""))
+        keep(store, setup.objectives, _about(setup))
         left, counts = _left(setup, store, wanted, request.retry_failed)
         if request.progress:
             request.progress(counts)

@@ -118,34 +118,51 @@ def marks(costs: ArrayLike, groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
     return on_front, knees
 
 
-_ABOUT, _OBJECTIVES = "about", "objectives"
+_ABOUT, _OBJECTIVES, _OWN = "about", "objectives", "own"
 #: The column that says whether a chip fits; the second where an axis has that name.
 _COLUMNS = ("fits", f"{PREFIX}fits")
 
 
 @dataclass(frozen=True)
 class About:
-    """Names for people: of the scenario (empty in files of earlier versions) and of the FPGA (empty for none)."""
+    """What a sweep is about.
+
+    scenario: its name for people; empty in files of earlier versions.
+    device: the name of the FPGA; empty for none.
+    own: key of the scenario as it is, without the values of axes; empty if it is none, or not known.
+    frequency_mhz: of that scenario's chip, which is no part of keys.
+    """
 
     scenario: str = ""
     device: str = ""
+    own: str = ""
+    frequency_mhz: float = 0.0
 
 
 def keep(store: Store, objectives: Sequence[Objective], about: About) -> None:
     """Write into the file what its points are judged by, and what its sweep is about."""
     judged = json.dumps([[each.column, each.maximise] for each in objectives])
     with store.transaction():
-        store.put_meta([(_OBJECTIVES, judged), (_ABOUT, json.dumps([about.scenario, about.device]))])
+        said = json.dumps([about.scenario, about.device])
+        own = json.dumps([about.own, about.frequency_mhz])
+        store.put_meta([(_OBJECTIVES, judged), (_ABOUT, said), (_OWN, own)])
 
 
 def about_of(store: Store) -> About:
     """Read what the sweep of a file is about."""
-    text = store.meta(_ABOUT)
+    text, known = store.meta(_ABOUT), store.meta(_OWN)
     try:
         scenario, device = ("", "") if text is None else json.loads(text)
-    except ValueError as error:
+        own, mhz = ("", 0.0) if known is None else json.loads(known)
+        return About(str(scenario), str(device), str(own), float(mhz))
+    except (TypeError, ValueError) as error:
         raise store.damage(error) from None
-    return About(str(scenario), str(device))
+
+
+def is_own(about: About, axes: Sequence[Axis], row: Row) -> bool:
+    """Whether a point is the scenario as it is: equal in all that decides its cycles, and in its clock."""
+    clocks = [row[axis.name] for axis in axes if axis.key == "frequency_mhz"]
+    return row["status"] == "done" and row["key"] == about.own and all(each == about.frequency_mhz for each in clocks)
 
 
 def objectives_of(store: Store) -> tuple[Objective, ...]:

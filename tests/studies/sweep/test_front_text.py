@@ -95,7 +95,10 @@ def test_a_merged_file_knows_what_it_is_about(tmp_path: Path) -> None:
         run_sweep(spec(axes=sizes(256, 512), scenario=NAMED, constraints=[], device=DEVICE), tmp_path, shard=shard)
     merged = merge(tmp_path / "all.sqlite", [tmp_path / f"sweep-{number}-of-2.sqlite" for number in (1, 2)])
     with Store(merged.path, create=False) as store:
-        assert about_of(store) == About("mix", DEVICE)
+        about = about_of(store)
+    assert about == About("mix", DEVICE, about.own, about.frequency_mhz)
+    assert len(about.own) == 64
+    assert about.frequency_mhz > 0
 
 
 def test_how_many_points_fit_in_words() -> None:
