@@ -18,8 +18,8 @@ from lstmsim.studies.serve.report import document, tenants_grid
 from lstmsim.studies.serve.result import Serving, Tenant
 from lstmsim.studies.simulate.page.looks import state_class
 
-#: More cores than this are not drawn; the table has as many as `_TABLE_CORES`, closed above `_OPEN_CORES`.
-_BARS, _TABLE_CORES, _OPEN_CORES = 48, 256, 8
+#: More bars than this are not drawn; the table has as many as `_TABLE_CORES`, closed above `_OPEN_CORES`.
+_BARS, _TABLE_CORES, _OPEN_CORES = 16, 256, 8
 #: A bar shorter than this has no room for its share.
 _ROOM = 38
 #: Up to so many jobs each is a dot; more make a histogram of so many columns.
