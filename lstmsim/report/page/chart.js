@@ -12,10 +12,11 @@ const section = document.getElementById("rows");
 const count = rows.values[0].length;
 const every = Array.from({ length: count }, (_, at) => at);
 const column = (name) => rows.values[rows.columns.indexOf(name)];
-const drawn = rows.axes.length > 0;
 /** The different values of a column, with or without that of empty cells. */
 const different = (name, empty = false) => new Set(column(name).filter((each) => empty || each !== null)).size;
 const numeric = rows.columns.filter((name) => different(name) > 1 && column(name).every((each) => each === null || typeof each === "number"));
+/** Nothing is drawn if all rows are alike in what goes up. */
+const drawn = numeric.includes(rows.axes[1]);
 const worded = rows.columns.map((name) => column(name).some((each) => typeof each === "string"));
 const grouping = rows.columns.filter((name) => different(name, true) > 1 && different(name, true) <= GROUPS);
 /** The rows with which the others are compared: they stay in every chart, and lines lead from them to the axes. */

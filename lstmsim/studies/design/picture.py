@@ -7,7 +7,7 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from lstmsim.report.pictures.figures import Picture, drawn, letters, short
+from lstmsim.report.pictures.figures import Picture, drawn, letters, short, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.design.result import Design
 
@@ -84,3 +84,5 @@ def _proof(axes: Axes, result: Design) -> None:
     axes.set_xscale("log")
     if len(bounds) and bounds[0, 1] > 0 and bounds[-1, 1] > 20 * bounds[0, 1]:
         axes.set_yscale("log")
+    write_out(axes.xaxis)
+    write_out(axes.yaxis)

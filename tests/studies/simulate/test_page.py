@@ -272,7 +272,7 @@ def test_a_trace_too_long_to_keep_leaves_the_rest_of_the_page() -> None:
 def test_long_lists_of_jobs_are_cut_with_a_count_and_keep_the_slowest() -> None:
     result = run("thousand jobs")
     count = 1003
-    jobs = tuple(replace(result.report.jobs[0], name=f"j{number}") for number in range(count))
+    jobs = tuple(replace(result.report.jobs[0], name=f"j{number}", number=number) for number in range(count))
     jobs = (*jobs[:-1], replace(jobs[-1], finish=10**9))
     scenario = Scenario(result.scenario.chip, tuple(replace(result.scenario.jobs[0], name=job.name) for job in jobs))
     run_like: Any = SimpleNamespace(
@@ -283,6 +283,20 @@ def test_long_lists_of_jobs_are_cut_with_a_count_and_keep_the_slowest() -> None:
     assert "j998" in text
     assert "j999" not in text
     assert f"j{count - 1}" in text
+
+
+@pytest.mark.parametrize("name", ["one job", "four cores", "thousand jobs"])
+def test_every_number_of_the_head_leads_to_its_rows(name: str) -> None:
+    report = run(name).report
+    reader = Reader(report_page(run(name)))
+    figures = [each["href"][1:] for each in reader.all("a") if each.get("href", "").startswith("#")]
+    assert all(each in reader.by_id for each in figures)
+    last = max(report.jobs, key=lambda job: job.finish)
+    assert f"job-{last.number}" in figures
+    assert reader.by_id[f"job-{last.number}"] == last.name
+    main = max((name for name in report.losses if name != "useful"), key=lambda each: report.losses[each])
+    assert f"loss-{main}" in figures
+    assert reader.by_id["loss-useful"] == "useful"
 
 
 def test_the_explanation_must_be_that_of_the_run(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_queue_and_the_threads_over_time() -> None:
     assert "requests that wait" in page
     assert "threads taken, of 2" in page
     assert f"{served.rejected} more rejected" in page
-    assert re.search(rf"rejected</dt><dd>{served.rejected}", page)
+    assert re.search(rf"""rejected</dt><dd><a href="#jobs">{served.rejected}""", page)
     assert "0,1</td>" in page, "the cores of the job that is split"
     over_time = Serving.to_dict(served)["over_time"]
     assert sum(each["finished"] for each in over_time) == served.requests
@@ -42,7 +42,7 @@ def test_the_queue_and_the_threads_over_time() -> None:
 def test_a_memory_has_its_figure_and_a_row_of_its_own() -> None:
     whole = scenario({"weight_kib": 1, "weight_bits": 16}, memory={"gb_per_s": 1})
     page = report_page(run(whole))
-    assert re.search(r"memory</dt><dd>\d+\.\d %", page)
+    assert re.search(r"memory</dt><dd><a[^>]*>\d+\.\d %", page)
     assert ">memory<" in page
     assert "reload" in page
 

@@ -55,6 +55,19 @@ def answer(report: Report) -> str:
     return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."
 
 
+def _answer_with_links(report: Report) -> Markup:
+    """The line, in which the names of losses lead to their rows."""
+    text = answer(report)
+    # the longest name first: one may hold another
+    known = sorted((name for name, count in report.losses.items() if count), key=len, reverse=True)
+    found = next((name for name in known if f" {name} (" in text), None)
+    if found is None:
+        return element("span", text)
+    before, _, behind = text.partition(f" {found} (")
+    link = element("a", found, href=f"#{sections.loss_id(found)}")
+    return joined([element("span", f"{before} "), link, element("span", f" ({behind}")])
+
+
 def _what_ran(scenario: Scenario) -> Section:
     """The chip's cores, what they share, and the models, with names and defaults resolved."""
     target, chip = target_of(scenario.chip.kind), scenario.chip
@@ -134,7 +147,13 @@ def _jobs_section(scenario: Scenario, report: Report) -> Section:
 
     def row(job: JobReport) -> list[Any]:
         asked, ms = scenario.jobs[job.number], cycles_to_ms(job.latency, report.frequency_mhz)
-        place = [short(job.name), short(asked.model.name, 28), asked.steps, job.places, str(job.thread)]
+        place = [
+            element("span", short(job.name), id=f"job-{job.number}"),
+            short(asked.model.name, 28),
+            asked.steps,
+            job.places,
+            str(job.thread),
+        ]
         due = None if job.deadline is None else f"{job.deadline:,}, {'missed' if job.missed else 'met'}"
         times = [job.arrival, job.start, job.finish, job.latency, f"{ms:.4g}"]
         return [*place, *times, *[due] * deadlines, *[job.preempted] * stopped]
@@ -220,30 +239,38 @@ def _timeline(
 def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
     stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
-    sentence = element("p", answer(report), class_="answer")
+    sentence = element("p", _answer_with_links(report), class_="answer")
     return joined([element("h1", title), engine, sentence, _figures(report), stamps])
 
 
 def _figures(report: Report) -> Markup:
     duration, cores = cycles_to_ms(report.makespan_cycles, report.frequency_mhz), len(report.cores)
     pes, latency = sum(core.peak for core in report.cores), report.latency_ms
+    last = max(report_text.shown_jobs(report, _JOBS), key=lambda job: job.finish, default=None)
+    end = f"job-{last.number}" if last is not None and last.finish == report.makespan_cycles else "jobs"
+    # of each figure, where its rows are
     entries = [
-        ("makespan", f"{four_digits(duration)} ms", f"{report.makespan_cycles:,} cycles"),
-        ("utilization", f"{100 * report.utilization:.1f} %", "useful multiply-accumulates of all possible"),
-        ("throughput", f"{report.tops:.4g} TOPS", f"of {tops(pes, 1, report.frequency_mhz):.4g} at most"),
-        ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates"),
-        ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms"),
-        ("cores", f"{cores:,}", f"{pes:,} multipliers in all"),
+        ("makespan", f"{four_digits(duration)} ms", f"{report.makespan_cycles:,} cycles", end),
+        (
+            "utilization",
+            f"{100 * report.utilization:.1f} %",
+            "useful multiply-accumulates of all possible",
+            sections.loss_id("useful"),
+        ),
+        ("throughput", f"{report.tops:.4g} TOPS", f"of {tops(pes, 1, report.frequency_mhz):.4g} at most", "ran"),
+        ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates", "jobs"),
+        ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms", "latency"),
+        ("cores", f"{cores:,}", f"{pes:,} multipliers in all", "ran"),
     ]
     if report.rejected:
         count = len(report.rejected)
-        entries.insert(4, ("rejected", f"{count:,}", f"of {count + len(report.jobs):,} jobs"))
+        entries.insert(4, ("rejected", f"{count:,}", f"of {count + len(report.jobs):,} jobs", "jobs"))
     if report.memory_busy_cycles is not None:
         share = 100 * report.memory_busy_cycles / max(1, report.makespan_cycles)
-        entries.append(("memory", f"{share:.1f} %", f"at work for {report.memory_busy_cycles:,} cycles"))
+        entries.append(("memory", f"{share:.1f} %", f"at work for {report.memory_busy_cycles:,} cycles", "timeline"))
     boxes = (
-        element("div", element("dt", name), element("dd", value, element("small", more)))
-        for name, value, more in entries
+        element("div", element("dt", name), element("dd", element("a", value, href=f"#{rows}"), element("small", more)))
+        for name, value, more, rows in entries
     )
     return element("dl", *boxes, class_="figures")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 
 from lstmsim.analysis import report_text
 from lstmsim.analysis.report import Report, latency_statistics
@@ -17,8 +18,8 @@ from lstmsim.studies.serve.report import document, tenants_grid
 from lstmsim.studies.serve.result import Serving, Tenant
 from lstmsim.studies.simulate.page.looks import state_class
 
-#: More cores than this are not drawn; the table has as many as `_TABLE_CORES`, closed above `_OPEN_CORES`.
-_BARS, _TABLE_CORES, _OPEN_CORES = 48, 256, 8
+#: More bars than this are not drawn; the table has as many as `_TABLE_CORES`, closed above `_OPEN_CORES`.
+_BARS, _TABLE_CORES, _OPEN_CORES = 16, 256, 8
 #: A bar shorter than this has no room for its share.
 _ROOM = 38
 #: Up to so many jobs each is a dot; more make a histogram of so many columns.
@@ -53,18 +54,20 @@ def accounts_section(report: Report) -> Section:
 
 
 def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], what: str) -> Markup:
-    height, drawn = 26 if len(cores) <= 8 else 13, cores[:_BARS]
+    alike = _alike(cores)
+    height, drawn = 26 if len(alike) <= 8 else 13, alike[:_BARS]
     scale, parts = draw.Scale(0, 100, _LEFT, 458), []
-    for number, counts in enumerate(drawn):
+    for number, (core, counts) in enumerate(drawn):
         top, total, before = 4 + number * (height + 5), max(1, sum(counts.values())), 0
-        parts.append(draw.words(_LEFT - 6, top + height / 2 + 4, f"core {number}", "tick", "end"))
+        parts.append(draw.words(_LEFT - 6, top + height / 2 + 4, core, "tick", "end"))
         for name in names:
             count = counts.get(name, 0)
             left, right = scale(100 * before / total), scale(100 * (before + count) / total)
             before += count
             if not count:
                 continue
-            text = f"core {number}, {name}: {percent(count, total)} ({count:,} {what})"
+            each = "" if core.startswith("core ") else " each"
+            text = f"{core}, {name}: {percent(count, total)} ({count:,} {what}{each})"
             look = f"{state_class(name)} edge"
             parts.append(draw.rectangle(round(left, 2), top, round(right - left, 2), height, look, text))
             if name in ("useful", "busy", "padding") and right - left > _ROOM and height > 20:
@@ -73,10 +76,19 @@ def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], 
                 parts.append(draw.words(middle, top + height / 2 + 4, percent(count, total), f"{ink} on", "middle"))
     base = 4 + len(drawn) * (height + 5)
     parts.append(draw.bottom_axis(scale, base, "", [0, 25, 50, 75, 100], unit=" %"))
-    label = f"{title}, as bars for {len(drawn)} cores; the table below has the numbers"
-    hidden = len(cores) - len(drawn)
-    note = shown(f"and {hidden:,} more cores, in the table below" if hidden else None)
+    label = f"{title}, as {len(drawn)} bars for {len(cores)} cores; the table below has the numbers"
+    hidden = len(alike) - len(drawn)
+    note = shown(f"and {hidden:,} more bars, in the table below" if hidden else None)
     return element("figure", element("figcaption", title), draw.picture(480, base + 20, label, *parts), note)
+
+
+def _alike(cores: Sequence[Mapping[str, int]]) -> list[tuple[str, Mapping[str, int]]]:
+    """Neighbours with equal counts as one: their numbers, and the counts of each."""
+    made: list[tuple[str, Mapping[str, int]]] = []
+    for counts, members in groupby(enumerate(cores), key=lambda pair: dict(pair[1])):
+        numbers = [number for number, _ in members]
+        made.append((f"core {numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}", counts))
+    return made
 
 
 def _losses(report: Report) -> Grid:
@@ -84,7 +96,13 @@ def _losses(report: Report) -> Grid:
     total = sum(losses.values())
     rows = [
         (
-            joined([draw.swatch(state_class(name)), "\N{NO-BREAK SPACE}", element("span", name, data_reason=name)]),
+            joined(
+                [
+                    draw.swatch(state_class(name)),
+                    "\N{NO-BREAK SPACE}",
+                    element("span", name, data_reason=name, id=loss_id(name)),
+                ]
+            ),
             count,
             percent(count, total),
             report_text.meaning(name, report),
@@ -95,6 +113,11 @@ def _losses(report: Report) -> Grid:
     where = "all cores" if len(report.cores) > 1 else "the core"
     title = f"{part} of {where}: a multiplier in a cycle, useful or not"
     return grid(["<name", part, "share", "<what it means"], rows, title)
+
+
+def loss_id(name: str) -> str:
+    """The id of the row that says how many PE-cycles have a name."""
+    return f"loss-{name.replace(' ', '-')}"
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
