@@ -18,6 +18,22 @@ if __name__ == "__main__":
 
 from tools.site_reference import pages  # noqa: E402
 
+#: Settings of kernels: they say errors only. A command of a cell must succeed, and writes to no terminal, so there is
+#: no progress in its output.
+KERNEL = """
+import subprocess
+
+
+def system(command):
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout, end="")
+    if done.returncode:
+        raise RuntimeError(f"exit code {done.returncode}: {command}")
+
+
+get_ipython().system = system
+"""
+
 #: What pages of docs/ link to.
 BESIDE = ("*.md", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
 
@@ -54,10 +70,10 @@ def build(folder: Path, arguments: Sequence[str] = ()) -> int:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     source, html = folder / "source", folder / "html"
     lay_out(source)
-    # kernels read no settings of the user, and say errors only
+    # kernels read no settings of the user
     settings = folder / "ipython/profile_default/ipython_kernel_config.py"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text("c.IPKernelApp.log_level = 40\n")
+    settings.write_text(f"c.IPKernelApp.log_level = 40\nc.IPKernelApp.exec_lines = [{KERNEL!r}]\n")
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     options = ["-W", "--keep-going", "-q", "-c", str(source / "docs"), "-d", str(folder / "doctrees")]
     code: int = sphinx([*options, *arguments, str(source), str(html)])

@@ -107,6 +107,7 @@ def test_a_small_site_builds_without_a_warning(tmp_path: Path) -> None:
         # pages that are left out here are linked to
         path.write_text(re.sub(r"\[([^\]]*)\]\(/docs[^)]*\)", r"\1", path.read_text(encoding="utf-8")))
     shutil.copy(ROOT / "docs" / "conf.py", tmp_path)
+    shutil.copytree(ROOT / "docs" / "_static", tmp_path / "_static")
     from sphinx.cmd.build import main
 
     options = ["-W", "-q", "-c", str(tmp_path), "-D", "nb_execution_mode=off"]
