@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +43,7 @@ def lay_out(folder: Path) -> None:
     wanted = {path: path.read_bytes() for path in _copied()}
     texts = {ROOT / f"reference/{name}.md": text.encode() for name, text in pages().items()}
     wanted |= texts | {ROOT / "index.md": wanted.pop(ROOT / "docs/index.md")}
+    wanted[ROOT / "docs/machines.md"] += _unlisted({path: wanted[path] for path in wanted if path.suffix == ".md"})
     made = {folder / path.relative_to(ROOT): content for path, content in wanted.items()}
     for old in folder.rglob("*"):
         if old.is_file() and old not in made:
@@ -51,6 +52,13 @@ def lay_out(folder: Path) -> None:
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+
+
+def _unlisted(files: Mapping[Path, bytes]) -> bytes:
+    """A table of contents of the pages right in docs/ that no other page lists: those of new machines."""
+    listed = {line.rpartition("/")[2] for text in files.values() for line in text.decode().splitlines()}
+    more = sorted(path.stem for path in files if path.parent == ROOT / "docs" and path.stem not in listed)
+    return "\n".join(["", "```{toctree}", ":maxdepth: 1", "", *more, "```", ""]).encode() if more else b""
 
 
 def _copied() -> Iterator[Path]:

@@ -83,6 +83,17 @@ def test_drawings_are_up_to_date_and_shown_first_on_a_page() -> None:
         assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in pages), name
 
 
+def test_the_page_of_a_new_machine_is_listed_without_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs" / "new_machine.md"
+    known = [*site._copied()]
+    monkeypatch.setattr(site, "_copied", lambda: known)
+    site.lay_out(tmp_path)
+    before = (tmp_path / "docs" / "machines.md").read_text(encoding="utf-8")
+    assert before == (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    files = {path: path.read_bytes() for path in known if path.suffix == ".md"} | {page: b"# New"}
+    assert b"\nnew_machine\n" in site._unlisted(files)
+
+
 def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
     site.lay_out(tmp_path)
     stamp = (tmp_path / "index.md").stat().st_mtime_ns
