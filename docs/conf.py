@@ -8,6 +8,8 @@ copyright = author
 version = release = __version__
 
 extensions = ["myst_nb"]
+# two hyphens begin an option
+smartquotes = False
 source_suffix = {".md": "myst-nb"}
 myst_enable_extensions = ["colon_fence"]
 # headings of four levels can be linked to, as on code hosts
@@ -22,6 +24,8 @@ nb_merge_streams = True
 html_theme = "furo"
 html_title = "lstmsim"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 # Nothing is loaded from elsewhere: the site and its search work without a network.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,6 +17,22 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from tools.site_reference import pages  # noqa: E402
+
+#: Settings of kernels: they say errors only. A command of a cell must succeed, and writes to no terminal, so there is
+#: no progress in its output.
+KERNEL = """
+import subprocess
+
+
+def system(command):
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout, end="")
+    if done.returncode:
+        raise RuntimeError(f"exit code {done.returncode}: {command}")
+
+
+get_ipython().system = system
+"""
 
 #: What pages of docs/ link to.
 BESIDE = ("*.md", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
@@ -27,6 +43,7 @@ def lay_out(folder: Path) -> None:
     wanted = {path: path.read_bytes() for path in _copied()}
     texts = {ROOT / f"reference/{name}.md": text.encode() for name, text in pages().items()}
     wanted |= texts | {ROOT / "index.md": wanted.pop(ROOT / "docs/index.md")}
+    wanted[ROOT / "docs/machines.md"] += _unlisted({path: wanted[path] for path in wanted if path.suffix == ".md"})
     made = {folder / path.relative_to(ROOT): content for path, content in wanted.items()}
     for old in folder.rglob("*"):
         if old.is_file() and old not in made:
@@ -35,6 +52,13 @@ def lay_out(folder: Path) -> None:
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+
+
+def _unlisted(files: Mapping[Path, bytes]) -> bytes:
+    """A table of contents of the pages right in docs/ that no other page lists: those of new machines."""
+    listed = {line.rpartition("/")[2] for text in files.values() for line in text.decode().splitlines()}
+    more = sorted(path.stem for path in files if path.parent == ROOT / "docs" and path.stem not in listed)
+    return "\n".join(["", "```{toctree}", ":maxdepth: 1", "", *more, "```", ""]).encode() if more else b""
 
 
 def _copied() -> Iterator[Path]:
@@ -54,10 +78,10 @@ def build(folder: Path, arguments: Sequence[str] = ()) -> int:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     source, html = folder / "source", folder / "html"
     lay_out(source)
-    # kernels read no settings of the user, and say errors only
+    # kernels read no settings of the user
     settings = folder / "ipython/profile_default/ipython_kernel_config.py"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text("c.IPKernelApp.log_level = 40\n")
+    settings.write_text(f"c.IPKernelApp.log_level = 40\nc.IPKernelApp.exec_lines = [{KERNEL!r}]\n")
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     options = ["-W", "--keep-going", "-q", "-c", str(source / "docs"), "-d", str(folder / "doctrees")]
     code: int = sphinx([*options, *arguments, str(source), str(html)])

@@ -174,7 +174,7 @@ def file_page(kind: str) -> str:
 
 def _mapping(name: str, entry: type, path: str, given: Sequence[Any]) -> Iterator[str]:
     """The keys of a mapping, and then those of the mappings in it; given: such mappings in presets, for examples."""
-    yield f"### {name}{f' `{path}`' if path else ''}"
+    yield f"### {name}: {f'`{path}`' if path else 'the chip'}"
     yield from _keys(entry, given)
     for key, each in described_keys(entry, ()).items():
         inner = _inner(each.type)
@@ -224,9 +224,11 @@ def _own_keys(entry: type) -> Mapping[str, Described]:
 def _key(each: Described, given: Sequence[Any]) -> list[str]:
     used = (data[each.name] for data in given if isinstance(data.get(each.name), int | float | str))
     shown = yaml_text({each.name: next(used, example(FILES.value(each)))}).strip()
-    code = f"`{shown}`" if "\n" not in shown and len(shown) < _LONG else " "
+    short = "\n" not in shown and len(shown) < _LONG and not shown.endswith("{}")
+    code = f"`{shown}`" if short else " "
     default = default_of(each).removeprefix("default: ")
-    return [f"`{each.name}`", each.key.meaning, values_of_key(each.key), default, code]
+    values = values_of_key(each.key) or ("true or false" if bool in each.kinds else "")
+    return [f"`{each.name}`", each.key.meaning, values, default, code]
 
 
 def python_page() -> str:

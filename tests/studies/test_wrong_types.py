@@ -69,6 +69,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     **{name: (lambda: None) for name in ("model", "module", "imported", "outputs", "report", "comparison", "curves")},
     **{name: (lambda: None) for name in ("swept", "graph", "diff")},
     "fits": lambda: lstmsim.fit(PLAIN, "ecp5-85"),
+    "kind": lambda: "model",
     "name": lambda: "lstm-256",
     "path": lambda: "t.json",
     "file": lambda: "network.onnx",

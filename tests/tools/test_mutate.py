@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("hatch_build", reason="the build hook is not part of the package")
+
 from tools import mutants, mutants_cpp, mutate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import shutil
@@ -23,29 +24,29 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the site is built of the checkout")
 site = pytest.importorskip("tools.site")
 drawings = pytest.importorskip("tools.drawings")
-PAGES = site.pages()
+pages = functools.cache(site.pages)
 
 
 def test_every_command_has_a_page_with_every_option() -> None:
     for name in COMMANDS:
-        page = PAGES[f"commands/{name}"]
+        page = pages()[f"commands/{name}"]
         for option in command_of(name).params:
             assert all(f"`{each}" in page or f"/ {each}" in page for each in option.opts if each.startswith("--"))
-        assert f"commands/{name}" in PAGES["commands"]
+        assert f"commands/{name}" in pages()["commands"]
 
 
 def test_every_kind_of_file_has_a_page_with_every_key() -> None:
     for kind in KINDS:
-        assert f"files/{kind}" in PAGES["files"]
+        assert f"files/{kind}" in pages()["files"]
     for place, _ in file_keys():
         path = place.split()[-1]
-        assert f"| `{path.rpartition('.')[2]}` |" in PAGES[f"files/{place.split()[0]}"], place
+        assert f"| `{path.rpartition('.')[2]}` |" in pages()[f"files/{place.split()[0]}"], place
     for place, _ in chip_keys():
-        assert f"| `{place.rpartition('.')[2].rpartition(' ')[2]}` |" in PAGES["files/chip"], place
+        assert f"| `{place.rpartition('.')[2].rpartition(' ')[2]}` |" in pages()["files/chip"], place
 
 
 def test_a_key_has_meaning_values_default_source_and_example() -> None:
-    page = PAGES["files/chip"]
+    page = pages()["files/chip"]
     assert "| `ep` | elements in parallel | 1 to 10,000,000 | required | `ep: 16` |" in page
     assert "| `vp` | rows in parallel | 1 to 10,000,000 | npe // ep |" in page
     for kind in MACHINES:
@@ -56,8 +57,8 @@ def test_a_key_has_meaning_values_default_source_and_example() -> None:
 
 
 def test_everything_public_and_every_name_of_cycles_is_there() -> None:
-    assert all(f"### {name}\n" in PAGES["python"] for name in lstmsim.__all__)
-    assert all(f"| `{each.name}` |" in PAGES["stalls"] for each in CYCLES)
+    assert all(f"### {name}\n" in pages()["python"] for name in lstmsim.__all__)
+    assert all(f"| `{each.name}` |" in pages()["stalls"] for each in CYCLES)
 
 
 def test_every_public_function_has_an_example() -> None:
@@ -70,7 +71,7 @@ def test_a_page_of_the_index_is_there_and_none_is_left_out() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^((?:docs|reference)/\S+|[A-Z]+)$", index, re.MULTILINE)
     for each in listed:
-        known = each.partition("/")[2] in PAGES or (ROOT / f"{each}.md").is_file()
+        known = each.partition("/")[2] in pages() or (ROOT / f"{each}.md").is_file()
         assert known, each
     for folder in ("tutorials", "howto", "explanation"):
         assert all(f"docs/{folder}/{path.stem}" in listed for path in (ROOT / "docs" / folder).glob("*.md"))
@@ -78,9 +79,20 @@ def test_a_page_of_the_index_is_there_and_none_is_left_out() -> None:
 
 def test_drawings_are_up_to_date_and_shown_first_on_a_page() -> None:
     assert drawings.stale() == [], "run `python tools/drawings.py`"
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
     for name in drawings.DRAWINGS:
-        assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in pages), name
+        assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in texts), name
+
+
+def test_the_page_of_a_new_machine_is_listed_without_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs" / "new_machine.md"
+    known = [*site._copied()]
+    monkeypatch.setattr(site, "_copied", lambda: known)
+    site.lay_out(tmp_path)
+    before = (tmp_path / "docs" / "machines.md").read_text(encoding="utf-8")
+    assert before == (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    files = {path: path.read_bytes() for path in known if path.suffix == ".md"} | {page: b"# New"}
+    assert b"\nnew_machine\n" in site._unlisted(files)
 
 
 def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
@@ -101,12 +113,13 @@ def test_a_small_site_builds_without_a_warning(tmp_path: Path) -> None:
     for path in (tmp_path / "source").rglob("*.md"):
         if path.relative_to(tmp_path / "source").parts[0] not in ("index.md", "reference"):
             path.unlink()
-    shown = sorted(each for each in PAGES if "/" not in each)
+    shown = sorted(each for each in pages() if "/" not in each)
     index.write_text("\n".join(["# Small", "", "```{toctree}", *(f"reference/{each}" for each in shown), "```"]))
     for path in (tmp_path / "source" / "reference").rglob("*.md"):
         # pages that are left out here are linked to
         path.write_text(re.sub(r"\[([^\]]*)\]\(/docs[^)]*\)", r"\1", path.read_text(encoding="utf-8")))
     shutil.copy(ROOT / "docs" / "conf.py", tmp_path)
+    shutil.copytree(ROOT / "docs" / "_static", tmp_path / "_static")
     from sphinx.cmd.build import main
 
     options = ["-W", "-q", "-c", str(tmp_path), "-D", "nb_execution_mode=off"]

@@ -341,7 +341,8 @@ def core_entry(kind: str) -> type[Entry]:
 def chip_of_kind(kind: str) -> type[Entry]:
     """Give the entry of a chip of a kind: the keys of every chip, and the keys of the machine."""
     own = dict(keys_of(target_of(kind).chip))
-    name, text = unwrapped(Name), unwrapped(Text)
+    name = unwrapped(Annotated[Name, Key("name of the chip in outputs")])
+    text = unwrapped(Annotated[Text, Key("where the chip comes from")])
     keys = [
         Described("kind", str, MISSING, Key(f"the target, for example {kind}", choices=(kind,))),
         Described("name", name[0], kind, name[1] or Key()),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lstmsim.base.checks import of_kind
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Described
 from lstmsim.base.wording import listed, nearest
@@ -122,8 +123,9 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("scenario")["properties"]["dispatch"]["enum"]
     ['fcfs', 'sjf', 'edf', 'priority']
     """
+    kind = of_kind("kind", str, kind)
     if kind not in KINDS_OF_FILES:
-        hint = nearest(str(kind), KINDS_OF_FILES)
+        hint = nearest(kind, KINDS_OF_FILES)
         raise InputError(Mistake("kind", f"must be one of {listed(KINDS_OF_FILES)}, got {kind!r}{hint}"))
     title = {"$schema": "http://json-schema.org/draft-07/schema#", "title": f"lstmsim {kind}"}
     return {**title, **KINDS_OF_FILES[kind]()}
