@@ -105,15 +105,25 @@ def tree(name: str) -> ast.Module:
 
 @cache
 def walked(node: ast.AST) -> tuple[ast.AST, ...]:
-    """All nodes of a tree: to walk it costs more than most rules."""
-    return tuple(ast.walk(node))
+    """All nodes of a tree in the order of `ast.walk`, but for `Load`, `Store` and `Del`, which others have as `ctx`.
+
+    To walk trees costs more than most rules, and `ast.walk` takes twice as long as this.
+    """
+    found = [node]
+    for each in found:  # it grows while it is read
+        for field in each._fields:
+            value = getattr(each, field, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
+                    found.append(child)
+    return tuple(found)
 
 
 @cache
 def nodes(name: str) -> tuple[ast.AST, ...]:
     """All nodes of the module's tree. The package's stub has its imports."""
     stub = FILES[name].with_suffix(".pyi")
-    return (*walked(tree(name)), *(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))) if stub.is_file() else ()))
+    return (*walked(tree(name)), *(walked(ast.parse(stub.read_text(encoding="utf-8"))) if stub.is_file() else ()))
 
 
 def part(name: str) -> str:
@@ -424,9 +434,12 @@ def texts() -> Iterator[tuple[Path, str]]:
 def test_no_file_knows_this_machine() -> None:
     # Written so that the patterns do not find themselves.
     homes = "|".join(("home", "root", "work", "Users", "opt", "mnt", "tmp"))
-    path, host = rf"(?<![\w.:/>\-])/(?:{homes})/[\w.]|[A-Z]:\\Users", r"\bpypi\b\.\w|\bpythonhosted\b\."
-    machine = re.compile(f"{path}|{host}")
-    assert not [f"{file}: {hit[0]}" for file, text in texts() for hit in machine.finditer(text)]
+    # Each begins with fixed letters, and looks at what is before them afterwards: such patterns are found fast.
+    paths = (rf"/(?<![\w.:/>\-]/)(?:{homes})/[\w.]", r":\\(?<=[A-Z]:\\)Users")
+    hosts = (r"pypi(?<=\bpypi)\b\.\w", r"pythonhosted(?<=\bpythonhosted)\b\.")
+    machine = [re.compile(pattern) for pattern in (*paths, *hosts)]
+    read = ((file, text, each) for file, text in texts() for each in machine)
+    assert not [f"{file}: {hit[0]}" for file, text, each in read for hit in each.finditer(text)]
 
 
 @in_every_room

@@ -91,6 +91,10 @@ def part_of_a_kind(node: ast.AST) -> bool:
     return len(text) > 2 and any(kind.startswith(text) or kind.endswith(text) for kind in MACHINES)
 
 
+#: Nodes that can be questions: what `words_read` and `taken_apart` know, and texts. Most nodes are others.
+ASK = (ast.Attribute, ast.Call, ast.MatchClass, ast.Compare, ast.Subscript, ast.Match, ast.Constant)
+
+
 def questions_of(module: ast.Module, own_words: bool = True) -> Iterator[tuple[int, str]]:
     """The line and the text of each question that a module asks about machines.
 
@@ -98,6 +102,8 @@ def questions_of(module: ast.Module, own_words: bool = True) -> Iterator[tuple[i
     """
     skipped = docstrings(module)
     for node in walked(module):
+        if not isinstance(node, ASK):
+            continue
         line = getattr(node, "lineno", 0)
         if own_words:
             yield from ((line, word) for word in words_read(node) if word in words_of_machines())
