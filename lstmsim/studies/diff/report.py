@@ -59,7 +59,7 @@ def headline(diff: Diff) -> str:
     arrivals, (a, b) = diff.arrivals, diff.makespan_cycles
     run = f"{b:,} cycles, A {a:,}{_by(b, a)}" if a != b else f"{b:,} cycles on both sides"
     if diff.frequency_mhz[0] != diff.frequency_mhz[1]:
-        run += f"; {four_digits(diff.ms[1])} ms, A {four_digits(diff.ms[0])}{_by(diff.ms[1], diff.ms[0])}"
+        run = f"{four_digits(diff.ms[1])} ms, A {four_digits(diff.ms[0])}{_by(diff.ms[1], diff.ms[0])}; {run}"
     if arrivals is not None:
         run = f"the mean latency is {four_digits(arrivals.mean_ms[1])} ms, A {four_digits(arrivals.mean_ms[0])}"
         mean = arrivals.difference_ms.get("mean")
@@ -85,10 +85,15 @@ def _because(arrivals: Arrivals) -> str:
 
 
 def _most_of_it(diff: Diff) -> str:
-    """The row of the paths that changed most in the direction of the makespan; at open arrivals, of all latencies."""
+    """The row of the paths that changed most in the direction of the makespan; at open arrivals, of all latencies.
+
+    Where the cycles do not say it, the clock does.
+    """
     if diff.arrivals is not None:
         return _most_of_latencies(diff)
     a, b = diff.makespan_cycles
+    if (b - a) * (diff.clock_ms + diff.cycles_ms) <= 0 and diff.clock_ms:
+        return f"; by the clock: {diff.clock_ms:+.4g} ms"
     row = next((row for row in diff.path if row.more * (b - a) > 0), None)
     return f"; the critical path: {piece(diff, row)} {row.more:+,}" if row else ""
 

@@ -102,7 +102,7 @@ def test_equal_machines_are_rarely_told_apart(case: str) -> None:
 @pytest.mark.needs_core
 @pytest.mark.long
 def test_verdicts_keep_their_5_percent() -> None:
-    """Prints a table; docs/diff.md has that of 400 runs."""
+    """Prints a table, from which that in docs/diff.md is made."""
     bad = []
     for case, rate, found in rates(min(examples(100), 400)):
         line = f"| {case} | {rate:g} | {found.runs} | {found.told} | {found.wrong} | {found.known} | {found.missed} |"
