@@ -59,6 +59,7 @@ def test_the_answer_has_what_others_check() -> None:
         others = [own | {key: value} for value in data["axes"][key] if value != own[key]]
         assert rival["objective"] == min(every[tuple(each.values())] for each in others)
     assert text.startswith(f"DESIGN for two: {best:,} cycles, proven best of 27 designs\n")
+    assert (data["stamp"]["chip"], "STAMP of column-npu-16k" in text) == ("column-npu-16k", True)
     assert "space: 27 designs" in text
 
 
@@ -148,10 +149,10 @@ def test_a_best_design_that_rejects_says_so() -> None:
 
 
 def test_a_machine_without_bounds_is_simulated_whole() -> None:
-    write("s.yaml", {"chip": "brainwave-s10", "jobs": [{"model": "lstm-256", "steps": 3}]})
-    data, text = answer("--device", "none", "--axis", "chip.frequency_mhz=200,250", "--minimise", "ms")
+    write("s.yaml", {"chip": "edge", "jobs": [{"model": "lstm-256", "steps": 3}]})
+    data, text = answer("--device", "none", "--axis", "chip.frequency_mhz=800,900", "--minimise", "ms")
     assert data["simulated"] == data["space"] == 2
-    assert data["best"][0]["values"] == {"chip.frequency_mhz": 250}
+    assert data["best"][0]["values"] == {"chip.frequency_mhz": 900}
     assert data["pruned"] == {}
     assert data["bounded"] is False
     assert "gives no bounds" in text

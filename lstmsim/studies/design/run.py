@@ -32,6 +32,7 @@ from lstmsim.studies.design.walk import INFEASIBLE, LEFT, PRUNED, SIMULATED, TOO
 from lstmsim.studies.fit.device import Device, device
 from lstmsim.studies.shared.loading import file_or_data, load_scenario
 from lstmsim.studies.shared.request import takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.run import made_folder, results_of
 from lstmsim.studies.sweep.spec import Objective
 from lstmsim.studies.sweep.store import SPELLING, Store, sidecars
@@ -231,6 +232,7 @@ class _Design:
         alike = alikes.of(found, best[0], self.measure) if alikes else ()
         stable = Stable(self.space, self.measure, found, best, rivals) if self.request.stability else None
         holds = stable.of(self.request.stability) if stable and self.request.stability else None
+        keys = [self.space.keys[axis.name] for axis in self.space.axes]
         extra = (alikes.runs if alikes else 0) + (stable.runs if stable else 0)
         return Design(
             scenario=self.scenario.name,
@@ -257,6 +259,7 @@ class _Design:
             bounded=self.known.complete,
             drawn=self._drawn(),
             remarks=tuple(self._remarks(found)),
+            stamp=stamp_of_scenario(self.measure.scenario(front[0]), keys) if front else None,
             **self._drawn_points(found),
         )
 

@@ -281,7 +281,7 @@ def _wrong(space: Space) -> Iterator[Mistake]:
     """
     resolver = Resolver(space.setup)
     for axis, stride in zip(space.axes, space.strides, strict=True):
-        key, whole = space.keys[axis.name], [each for each in axis.values if _whole(each)]
+        key, whole = space.keys[axis.name], [each for each in axis.values if type(each) is int]
         ends = {min(whole), max(whole)} if whole else set()
         for place, value in enumerate(axis.values):
             if _whole(value) and value not in ends:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from math import prod
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from lstmsim.base.errors import InputError

@@ -137,6 +137,19 @@ def bounds_of(seed: int, most: int) -> Counter[str]:
     return counts
 
 
+def test_a_row_wise_npu_equals_exhaustive_simulation() -> None:
+    jobs = [{"model": "lstm-256", "steps": 6, "count": 2}, {"model": "gru-512", "steps": 4, "arrival": 900, "batch": 4}]
+    base = {"chip": "intel-npu-rtl", "jobs": jobs}
+    keys = {"tiles": [1, 3, 7], "engines": [10, 40], "lanes": [8, 40], "vectors": [1, 3], "vector_lanes": [20, 40]}
+    space_axes = {f"chip.cores.0.{key}": values for key, values in keys.items()}
+    found = lstmsim.design(base, "none", axes=space_axes, jobs=1)
+    truth = every(space_of(base, space_axes, []), ["cycles"], Judge(None))
+    assert [each.point for each in found.best] == truth.front()[:10]
+    assert [each.objective for each in found.best] == [truth.values[each.point] for each in found.best]
+    assert (found.proven, found.bounded, add_up(found)) == (True, True, 48)
+    assert sum(found.pruned.values()) > 10
+
+
 def test_no_bound_is_above_the_truth() -> None:
     counts = sum((bounds_of(seed, 40) for seed in range(1000, 1016)), Counter())
     assert counts["points"] > 100

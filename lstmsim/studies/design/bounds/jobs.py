@@ -33,6 +33,7 @@ class _Kind:
     model: Model
     steps: int
     interval: int
+    batch: int
     allowed: tuple[int, ...]
     releases: list[int] = field(default_factory=list)
 
@@ -72,7 +73,7 @@ class _Bounding:
         self.cores = [machine.read(entry) for entry in box.entries]
         self.entry_of = [number for number, count in enumerate(box.counts) for _ in range(count)]
         self.contexts = [np.asarray(machine.contexts(core)) for core in self.cores]
-        self.known: dict[tuple[Model, int, int, int], Least] = {}
+        self.known: dict[tuple[Model, int, int, int, int], Least] = {}
         self.able = {
             model: [np.asarray(machine.able(core, model)) for core in self.cores]
             for model in dict.fromkeys(job.model for job in box.scenario.jobs)
@@ -117,9 +118,9 @@ class _Bounding:
             releases.append(job.arrival + (0 if job.after is None else releases[job.after]))
             if job.may_leave or job.settled(count).split:
                 continue
-            key = (job.model, job.steps, job.frame_interval, job.cores)
+            key = (job.model, job.steps, job.frame_interval, job.batch, job.cores)
             if key not in made:
-                made[key] = _Kind(job.model, job.steps, job.frame_interval, job.allowed(count))
+                made[key] = _Kind(*key[:-1], job.allowed(count))
             made[key].releases.append(releases[-1])
         return list(made.values())
 
@@ -127,10 +128,10 @@ class _Bounding:
         return list(dict.fromkeys(self.entry_of[each] for each in allowed))
 
     def _least(self, kind: _Kind, entry: int) -> Least:
-        key = (kind.model, kind.steps, kind.interval, entry)
-        if key not in self.known:
-            self.known[key] = self.machine.least(self.cores[entry], kind.model, kind.steps, kind.interval)
-        return self.known[key]
+        job = (kind.model, kind.steps, kind.interval, kind.batch)
+        if (*job, entry) not in self.known:
+            self.known[*job, entry] = self.machine.least(self.cores[entry], *job)
+        return self.known[*job, entry]
 
     def _best(self, kind: _Kind, what: str, unit: str = "", place: int = 0) -> Column:
         """The least of a number of a job over the cores that it may use and that can run it."""
