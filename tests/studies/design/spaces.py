@@ -142,6 +142,10 @@ def every(
         if column and named[column] > most_ms:
             values.append(None)
             continue
+        if "share" in minimise and judge.judged(one).share is None:
+            # what is not known cannot be minimised, whatever is allowed
+            values.append(None)
+            continue
         own = []
         for each in minimise:
             if each == "ms":
