@@ -6,10 +6,10 @@
 * `broken(cores, counts)`: by the name of a rule, which designs break it. A rule may be left out: it is then found when
   the design is simulated. None may be told of a design that can be simulated.
 * `able(core, model)`: which cores can run a model.
-* `least(core, model, steps, interval)`: a `Least`.
+* `least(core, model, steps, interval, batch)`: a `Least`.
 * `contexts(core)`: jobs that a core holds at once.
 * `loads(chip, cores, counts, jobs)`: the least makespan that a memory beside the chip gives; None without one.
-* `axes(core)`: keys of a core that are worth a try, with values, for spaces that nobody has given.
+* `axes(core)`: keys of a core that are worth a try, with values, for spaces that nobody has given; may be left out.
 
 docs/design.md has what they are used for, and the proofs.
 """

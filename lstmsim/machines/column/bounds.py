@@ -183,7 +183,7 @@ class _Stage(NamedTuple):
     loops: tuple[tuple[Column, Column, Column], ...]
 
 
-def least(core: Cores, model: Model, steps: int, interval: int) -> Least:
+def least(core: Cores, model: Model, steps: int, interval: int, batch: int = 1) -> Least:
     """The least cycles of a job on a core."""
     bodies = _bodies(core, model)
     tiles = sum(stage.tiles for body in bodies for stage in body)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.files import whole_file
 from lstmsim.files.scenario.scenario_file import checked_scenario
@@ -17,9 +17,7 @@ from lstmsim.studies.design.judge import DOUBT, Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.result import Choice, More, Rival
 from lstmsim.studies.design.space import Space
-from lstmsim.studies.design.walk import INFEASIBLE, LEFT, TOO_LARGE, Bounds, Found, Labels, Walk
-from lstmsim.studies.fit.device import Device
-from lstmsim.studies.fit.fit import Resource
+from lstmsim.studies.design.walk import INFEASIBLE, LEFT, TOO_LARGE, Found, Known, Labels, Walk
 from lstmsim.studies.sweep.resolve import override
 
 #: Chips that are written as files.
@@ -43,57 +41,32 @@ def rivals_of(space: Space, labels: Labels, measure: Measure, best: Choice) -> t
     return tuple(rivals.values())
 
 
-def more_of(
-    device: Device,
-    bounds: Bounds,
-    blocks: NDArray[np.int64] | None,
-    measure: Measure,
-    found: Found,
-    best: Choice,
-    choice: Callable[[Measure, int, tuple[float, ...]], Choice],
-) -> tuple[More, ...]:
+def more_of(known: Known, measure: Measure, found: Found, best: Choice) -> tuple[More, ...]:
     """Say what 10 % more of each resource would buy: of that of which the best design takes most, then of those that
     keep designs out.
 
     The designs that did not fit are walked again; no other design can be better than the best.
     """
     own = measure.judge.fit(measure.scenario(best.point))
-    if own is None or own.binds is None:
+    if known.device is None or own is None or own.binds is None:
         return ()
-    out = found.labels.counts(TOO_LARGE)
-    keeps = {name for why in out for name in why.removeprefix(DOUBT).split(", ")}
-    rest = [each for each in own.resources if each.name in keeps and each.name != own.binds.name]
-    return tuple(_more(each, device, bounds, blocks, measure, found, best, choice) for each in (own.binds, *rest))
-
-
-def _more(
-    resource: Resource,
-    device: Device,
-    bounds: Bounds,
-    blocks: NDArray[np.int64] | None,
-    measure: Measure,
-    found: Found,
-    best: Choice,
-    choice: Callable[[Measure, int, tuple[float, ...]], Choice],
-) -> More:
-    larger = scaled(device, MORE, resource.name)
-    labels = found.labels.copy()
-    labels.label[labels.label == TOO_LARGE] = LEFT
+    keeps = {name for why in found.labels.counts(TOO_LARGE) for name in why.removeprefix(DOUBT).split(", ")}
+    asked = [own.binds, *(each for each in own.resources if each.name in keeps and each.name != own.binds.name)]
+    made = []
     # what was left out by `--most` is not looked at now either
     left = np.flatnonzero(found.labels.label == LEFT)
-    labels.label[left] = INFEASIBLE
-    mark_too_large(labels, blocks, larger)
-    other = measure.with_judge(Judge(larger, measure.judge.allow))
-    again = Walk(bounds, labels, other, None, best=[best.objective]).run()
-    better = [point for point in again.front() if again.points[point] < best.objective]
-    chosen = choice(other, better[0], again.points[better[0]]) if better else None
-    return More(resource.name, resource.words, chosen, not len(left) and not again.failed)
-
-
-def mark_too_large(labels: Labels, blocks: NDArray[np.int64] | None, device: Device | None) -> None:
-    """Label the points that need more multiplier blocks than a device has."""
-    if device is not None and blocks is not None and device.multipliers is not None:
-        labels.mark(np.flatnonzero(blocks > device.multipliers), TOO_LARGE, device.multiplier)
+    for resource in asked:
+        larger = scaled(known.device, MORE, resource.name)
+        labels = found.labels.copy()
+        labels.label[labels.label == TOO_LARGE] = LEFT
+        labels.label[left] = INFEASIBLE
+        replace(known, device=larger).mark_too_large(labels)
+        other = measure.with_judge(Judge(larger, measure.judge.allow))
+        again = Walk(known.bounds, labels, other, None, best=[best.objective]).run()
+        better = [point for point in again.front() if again.points[point] < best.objective]
+        chosen = other.choice(better[0], again.points[better[0]]) if better else None
+        made.append(More(resource.name, resource.words, chosen, not len(left) and not again.failed))
+    return tuple(made)
 
 
 def chip_names(folder: str) -> list[str]:

@@ -12,6 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.judge import DOUBT, Judge, energy_of
 from lstmsim.studies.design.request import OBJECTIVES
+from lstmsim.studies.design.result import Choice
 from lstmsim.studies.design.space import Space, rule_of, too_many
 from lstmsim.studies.design.walk import Simulated
 from lstmsim.studies.sweep.columns import NUMBERS
@@ -82,6 +83,11 @@ class Measure:
         if name == "energy_j":
             return energy_of(scenario)
         return self.judge.judged(scenario).share or 0.0 if name == "share" else 0.0
+
+    def choice(self, point: int, objective: tuple[float, ...]) -> Choice:
+        """A design with what it takes of the device."""
+        fit = self.judge.fit(self.scenario(point))
+        return Choice(point, self.space.values(point), objective, fit.verdict if fit else "")
 
     def rejected(self, point: int) -> int:
         """How many requests a point rejects that was simulated."""

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from lstmsim.report.document import Document, Section, Text, facts, grid, remark
-from lstmsim.report.results import Forms, plain
+from lstmsim.report.results import Forms, picked
 from lstmsim.studies.design.result import Alike, Choice, Design, More
 
 #: Unit of what is minimised, and how its number is written.
@@ -172,57 +172,28 @@ def _more(more: More, result: Design) -> str:
 
 
 def _choice(each: Choice) -> dict[str, Any]:
-    objective: Any = each.objective[0] if len(each.objective) == 1 else list(each.objective)
-    return {"values": dict(each.values), "objective": objective, "point": each.point, "fit": each.fit}
+    objective = each.objective[0] if len(each.objective) == 1 else list(each.objective)
+    return picked(each, "point fit") | {"values": dict(each.values), "objective": objective}
 
 
 def _data(result: Design) -> dict[str, Any]:
+    names = "scenario minimise axes fixed space infeasible pruned simulated left extra_runs why_not_fit=does_not_fit"
     return {
         "schema": "lstmsim/design/1",
-        "scenario": result.scenario,
+        **picked(result, f"{names} late equal gap proven bounded drawn remarks files"),
         "device": result.device or None,
-        "minimise": list(result.minimise),
-        "axes": {key: list(values) for key, values in result.axes.items()},
-        "fixed": list(result.fixed),
-        "space": result.space,
-        "infeasible": dict(result.infeasible),
         "does_not_fit": sum(result.does_not_fit.values()),
         "inaccurate": 0,
-        "pruned": dict(result.pruned),
-        "simulated": result.simulated,
-        "left": result.left,
-        "extra_runs": result.extra_runs,
-        "why_not_fit": dict(result.does_not_fit),
-        "late": result.late,
         "best": [_choice(each) for each in result.best],
-        "equal": result.equal,
-        "gap": result.gap,
-        "proven": result.proven,
         "indistinguishable": [
-            {
-                **_choice(each.choice),
-                "difference_ms": plain(_finite(each)),
-                "requests": each.requests,
-                "reason": each.reason,
-            }
+            _choice(each.choice) | picked(each, "requests reason") | {"difference_ms": _finite(each)}
             for each in result.alike
         ],
-        "runner_up": {
-            each.key: {"value": each.value, "objective": each.objective, "point": each.point} for each in result.rivals
-        },
+        "runner_up": {each.key: picked(each, "value objective point") for each in result.rivals},
         "ten_percent_more": [
-            {
-                "resource": each.resource,
-                "words": each.words,
-                "best": _choice(each.best) if each.best else None,
-                "complete": each.complete,
-            }
+            picked(each, "resource words complete") | {"best": _choice(each.best) if each.best else None}
             for each in result.more
         ],
-        "bounded": result.bounded,
-        "drawn": result.drawn,
-        "remarks": list(result.remarks),
-        "files": list(result.files),
     }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.report.results import Table
 from lstmsim.report.stability import Stability
+from lstmsim.report.stamp import Stamp
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     seen: of the designs that were simulated and keep the bound on latencies, what a picture shows: of one objective
         (place in the order of bounds from 1 on, objective), of several the objectives.
     bounds: (place, bound) at some places of that order.
+    stamp: what the cycles of the best design are exact against, and which keys are assumptions; None: there is none.
     """
 
     scenario: str
@@ -122,6 +124,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     files: tuple[str, ...] = ()
     seen: tuple[tuple[float, ...], ...] = ()
     bounds: tuple[tuple[float, float], ...] = ()
+    stamp: Stamp | None = field(default=None, compare=False, repr=False)
 
     @property
     def cannot_tell(self) -> int:

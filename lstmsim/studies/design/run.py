@@ -10,7 +10,6 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read
@@ -21,17 +20,29 @@ from lstmsim.studies.design.alike import Alikes
 from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
 from lstmsim.studies.design.default import default_space
-from lstmsim.studies.design.extras import chip_files, chip_names, mark_too_large, more_of, rivals_of
+from lstmsim.studies.design.extras import chip_files, chip_names, more_of, rivals_of
 from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import OBJECTIVES, PERCENTILES, DesignRequest
-from lstmsim.studies.design.result import Choice, Design, More
+from lstmsim.studies.design.result import Design
 from lstmsim.studies.design.space import Box, Broken, Space, space_of
 from lstmsim.studies.design.stability import Stable
-from lstmsim.studies.design.walk import INFEASIBLE, LEFT, PRUNED, SIMULATED, TOO_LARGE, Bounds, Found, Labels, Walk
+from lstmsim.studies.design.walk import (
+    INFEASIBLE,
+    LEFT,
+    PRUNED,
+    SIMULATED,
+    TOO_LARGE,
+    Bounds,
+    Found,
+    Known,
+    Labels,
+    Walk,
+)
 from lstmsim.studies.fit.device import Device, device
 from lstmsim.studies.shared.loading import file_or_data, load_scenario
 from lstmsim.studies.shared.request import takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.run import made_folder, results_of
 from lstmsim.studies.sweep.spec import Objective
 from lstmsim.studies.sweep.store import SPELLING, Store, sidecars
@@ -44,21 +55,6 @@ _DRAWN, _CURVE = 20_000, 500
 _PERCENT = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 #: A percentile is a sum of rounded products; so much less than it is surely less.
 _ROUNDED = 1 - 1e-12
-
-
-@dataclass
-class Known:
-    """What is known of all points before one is simulated.
-
-    rates: clocks in MHz.
-    blocks: multiplier blocks that each needs at least; None without a device.
-    """
-
-    labels: Labels
-    bounds: Bounds
-    rates: NDArray[np.float64]
-    blocks: NDArray[np.int64] | None
-    complete: bool
 
 
 @takes(DesignRequest)
@@ -92,7 +88,7 @@ def design(request: DesignRequest) -> Design:
             return results_of(space.setup, points, len(points), request.jobs, request.dask)
 
         measure = Measure(space, judge, request.minimise, known.rates, limit, store, results)
-        made = _Design(request, scenario, space, known, measure, there, fixed).result()
+        made = _Design(request, scenario, space, known, measure, tuple(fixed)).result()
         if store is None or request.folder is None:
             return made
         folder = os.fspath(request.folder)
@@ -154,7 +150,7 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
     size = space.size
     labels, rates = Labels.of(size), np.ones(size)
     least, which = np.zeros((size, len(request.minimise))), np.zeros(size, np.int8)
-    blocks = None if there is None else np.zeros(size, np.int64)
+    blocks = np.zeros(size, np.int64)
     names = {"": 0}
     complete = True
     for box in space.boxes():
@@ -178,10 +174,10 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
             wait = percentile_of(own, request.percentile) / box.scenario.chip.frequency_mhz / 1000
             late = np.broadcast_to(wait * _ROUNDED > request.bound_ms, box.points.shape)
             labels.mark(box.points[late], PRUNED, "bound_ms: latency")
-        if there is not None and blocks is not None:
+        if there is not None:
             needs = multiplier_blocks(box, there)
             blocks[box.points] = 0 if needs is None else np.where(own.whole, needs, 0)
-    return Known(labels, Bounds(least, which, tuple(names)), rates, blocks, complete)
+    return Known(there, labels, Bounds(least, which, tuple(names)), rates, blocks, complete)
 
 
 def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column, list[str]]]:
@@ -197,44 +193,40 @@ def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column
     return (best / box.scenario.chip.frequency_mhz / 1000 if objective == "ms" else best), due
 
 
+@dataclass
 class _Design:
-    """One design, put together."""
+    """One design, put together; `fixed`: what the space sets beside its keys."""
 
-    def __init__(
-        self,
-        request: DesignRequest,
-        scenario: Scenario,
-        space: Space,
-        known: Known,
-        measure: Measure,
-        there: Device | None,
-        fixed: Sequence[str],
-    ) -> None:
-        self.request, self.scenario, self.space, self.known = request, scenario, space, known
-        self.measure, self.there, self.fixed = measure, there, tuple(fixed)
+    request: DesignRequest
+    scenario: Scenario
+    space: Space
+    known: Known
+    measure: Measure
+    fixed: tuple[str, ...]
 
     def result(self) -> Design:
         """Walk, and ask what is asked of the best."""
         labels, several = self.known.labels.copy(), len(self.request.minimise) > 1
-        mark_too_large(labels, self.known.blocks, self.there)
+        self.known.mark_too_large(labels)
         tick = self.request.progress or (lambda done, total: None)
         found = Walk(self.known.bounds, labels, self.measure, self.request.most, tick).run()
         walked = set(self.measure.asked)
         front = found.front()
         shown = front if several else front[:SHOWN]
-        best = tuple(self.choice(self.measure, point, found.points[point]) for point in shown)
+        best = tuple(self.measure.choice(point, found.points[point]) for point in shown)
         gap, proven = self._proof(found, front)
         single = bool(best) and not several
         rivals = rivals_of(self.space, labels, self.measure, best[0]) if single else ()
-        more = self._more(found, best[0]) if single else ()
+        more = more_of(self.known, self.measure, found, best[0]) if single else ()
         alikes = Alikes(self.space, self.request.minimise[0], self.request.until) if single and self._drawn() else None
         alike = alikes.of(found, best[0], self.measure) if alikes else ()
         stable = Stable(self.space, self.measure, found, best, rivals) if self.request.stability else None
         holds = stable.of(self.request.stability) if stable and self.request.stability else None
+        keys = [self.space.keys[axis.name] for axis in self.space.axes]
         extra = (alikes.runs if alikes else 0) + (stable.runs if stable else 0)
         return Design(
             scenario=self.scenario.name,
-            device="" if self.there is None else self.there.name,
+            device="" if self.known.device is None else self.known.device.name,
             minimise=tuple(self.request.minimise),
             axes={self.space.keys[axis.name]: axis.values for axis in self.space.axes},
             fixed=self.fixed,
@@ -257,6 +249,7 @@ class _Design:
             bounded=self.known.complete,
             drawn=self._drawn(),
             remarks=tuple(self._remarks(found)),
+            stamp=stamp_of_scenario(self.measure.scenario(front[0]), keys) if front else None,
             **self._drawn_points(found),
         )
 
@@ -278,16 +271,6 @@ class _Design:
         entries = jobs if isinstance(jobs, list) else []
         drawn = any(isinstance(job, dict) and isinstance(job.get("arrival"), dict) for job in entries)
         return drawn and any(each in _PERCENT for each in self.request.minimise)
-
-    def _more(self, found: Found, best: Choice) -> tuple[More, ...]:
-        if self.there is None:
-            return ()
-        return more_of(self.there, self.known.bounds, self.known.blocks, self.measure, found, best, self.choice)
-
-    def choice(self, measure: Measure, point: int, objective: tuple[float, ...]) -> Choice:
-        """A design with what it takes of the device."""
-        fit = measure.judge.fit(measure.scenario(point))
-        return Choice(point, self.space.values(point), objective, fit.verdict if fit else "")
 
     def _proof(self, found: Found, front: Sequence[int]) -> tuple[float | None, bool]:
         """How far the best is from the best bound left; and whether nothing else can be better."""

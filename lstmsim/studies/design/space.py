@@ -29,6 +29,8 @@ from lstmsim.studies.sweep.spec import Axis, Value
 from lstmsim.studies.sweep.spec_file import MAX_POINTS
 
 Numbers = NDArray[np.int64]
+#: Sentences about a value by itself, not about how it goes with others.
+_ALONE = re.compile(r"must be (?!a multiple|equal|at most (a whole|the chip)|at least \d+, the)|no \w+ called ")
 #: Columns of a sweep's table that no axis may be called by.
 _TAKEN = {"point", "status", "objectives", "pareto", "knee", "reason", "key", "min", "max", "if", "in", "is", *NUMBERS}
 
@@ -211,11 +213,14 @@ def _whole(value: Value) -> bool:
 
 def _reason(mistake: Mistake) -> str:
     """What is wrong with a point, by its key or where it stands in a file, without the file's name."""
-    if mistake.location.startswith(LABEL):
-        place = mistake.location.removeprefix(LABEL).partition("=")[0]
-    else:
-        place = mistake.location.rpartition(": ")[2]
+    place = _key(mistake)
     return f"{place}: {rule_of(mistake.sentence)}" if place else rule_of(mistake.sentence)
+
+
+def _key(mistake: Mistake) -> str:
+    if mistake.location.startswith(LABEL):
+        return mistake.location.removeprefix(LABEL).partition("=")[0]
+    return mistake.location.rpartition(": ")[2]
 
 
 def too_many(reason: str) -> bool:
@@ -262,7 +267,40 @@ def space_of(scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequen
         setup, _ = prepare({"scenario": scenario, "axes": entries}, overrides)
     except InputError as error:
         raise InputError([_renamed(each, names) for each in error.mistakes]) from None
-    return Space(setup, names)
+    space = Space(setup, names)
+    wrong = list(_wrong(space))
+    if wrong:
+        raise InputError(wrong)
+    return space
+
+
+def _wrong(space: Space) -> Iterator[Mistake]:
+    """Values that are wrong in themselves, whatever the others are: words, types, numbers out of range.
+
+    Of whole numbers the least and the largest are asked, because a range has no gaps.
+    """
+    resolver = Resolver(space.setup)
+    for axis, stride in zip(space.axes, space.strides, strict=True):
+        key, whole = space.keys[axis.name], [each for each in axis.values if type(each) is int]
+        ends = {min(whole), max(whole)} if whole else set()
+        for place, value in enumerate(axis.values):
+            if _whole(value) and value not in ends:
+                continue
+            first = place * stride
+            last = space.size - 1 - (len(axis.values) - 1 - place) * stride
+            said = [_said(resolver, space.setup.sweep.values(each), key) for each in (first, last)]
+            if said[0] and said[0] == said[1]:
+                yield Mistake(f"axes {key}", said[0])
+
+
+def _said(resolver: Resolver, values: Mapping[str, Value], key: str) -> str:
+    """What is said of the value at a key alone, not of how it goes with others; empty: nothing."""
+    try:
+        resolver.scenario(values)
+    except InputError as error:
+        about = [each.sentence for each in error.mistakes if _key(each) in (key, key.removeprefix("chip."))]
+        return next((each for each in about if _ALONE.match(each)), "")
+    return ""
 
 
 def _name(key: str, taken: Mapping[str, str]) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.studies.design.space import Numbers
+from lstmsim.studies.fit.device import Device
+from lstmsim.studies.sweep.table import front
 
 #: What becomes of a point.
 LEFT, INFEASIBLE, TOO_LARGE, PRUNED, SIMULATED = range(5)
@@ -105,6 +107,29 @@ class Bounds:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of all points before one is simulated.
+
+    device: what they must fit; None: nothing.
+    rates: clocks in MHz.
+    blocks: multiplier blocks that each needs at least.
+    complete: whether all of them have bounds.
+    """
+
+    device: Device | None
+    labels: Labels
+    bounds: Bounds
+    rates: NDArray[np.float64]
+    blocks: NDArray[np.int64]
+    complete: bool
+
+    def mark_too_large(self, labels: Labels) -> None:
+        """Label the points that need more multiplier blocks than the device has."""
+        if self.device is not None and self.device.multipliers is not None:
+            labels.mark(np.flatnonzero(self.blocks > self.device.multipliers), TOO_LARGE, self.device.multiplier)
+
+
 @dataclass
 class Found:
     """What the walk found.
@@ -123,14 +148,8 @@ class Found:
         if not self.points:
             return []
         values = np.array(list(self.points.values()))
-        own = [point for point, on in zip(self.points, _front(values), strict=True) if on]
+        own = [point for point, on in zip(self.points, front(values), strict=True) if on]
         return sorted(own, key=lambda point: (self.points[point], point))
-
-
-def _front(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    from lstmsim.studies.sweep.table import front
-
-    return front(values)
 
 
 def beaten(least: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -210,7 +229,7 @@ class Walk:
             self._note(each)
         if self.found.points:
             values = np.array([*self.reached, *self.found.points.values()])
-            self.best = np.unique(values[_front(values)], axis=0)
+            self.best = np.unique(values[front(values)], axis=0)
 
     def _note(self, each: Simulated) -> None:
         if each.values is None:

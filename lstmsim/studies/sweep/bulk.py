@@ -217,8 +217,11 @@ class Parts:
                 writer = writer or chip.home
                 key = chip.form, job.form
                 if self._forms.get(key) is None:
-                    # a program that is refused may be refused for its bodies, and other points of the form may run
-                    self._forms[key] = _form_of(chip.chip, job.jobs)
+                    # a program that is refused may be refused for its bodies, and other points of the form may run;
+                    # where a core cannot run a model, the program has no body for it, and is no form of the others
+                    alike = (each.chip for each in chips.values if each is not None and each.form == chip.form)
+                    able = next((each for each in alike if _able(each, job.jobs)), None)
+                    self._forms[key] = None if able is None else _form_of(able, job.jobs)
                 # a chunk is of one machine
                 form = self._forms[key] if chip.home is writer else None
             forms.append(form)
@@ -356,6 +359,12 @@ def _words_of(parts: Column, points: Ints, which: Sequence[int]) -> Ints:
     used, own = np.unique(parts.places[points], return_inverse=True)
     rows: Ints = np.stack([parts.values[each].words[which] for each in used.tolist()])
     return rows[own].reshape(-1, 2)
+
+
+def _able(chip: Chip, jobs: Sequence[Job]) -> bool:
+    """Whether every core that a job may use can run it."""
+    runs = {(job.model, chip.cores[each]) for job in jobs for each in job.allowed(len(chip.cores))}
+    return all(core.refusal(model) is None for model, core in runs)
 
 
 def _form_of(chip: Chip, jobs: Sequence[Job]) -> _Form | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from lstmsim.base.errors import InputError
@@ -66,10 +67,17 @@ def scenario(rng: random.Random) -> dict[str, Any]:
     return made
 
 
-def axes(rng: random.Random, base: dict[str, Any], most: int) -> dict[str, list[Any]]:
-    """Keys of the cores with values, some of which break rules; at most so many designs."""
+def axes(rng: random.Random, base: dict[str, Any], most: int, least: int = 0) -> dict[str, list[Any]]:
+    """Keys of the cores with values, some of which break rules; at least and at most so many designs."""
+    made = _axes(rng, base, most)
+    while prod(map(len, made.values())) < least:
+        made = _axes(rng, base, most)
+    return made
+
+
+def _axes(rng: random.Random, base: dict[str, Any], most: int) -> dict[str, list[Any]]:
     known: dict[str, list[Any]] = {
-        "ep": [1, 2, 4, 8, 16, 0],
+        "ep": [1, 2, 4, 8, 16, 400],
         "vp": [3, 8, 16, 24, 64, 120],
         "npe": [64, 256, 1024, 3200],
         "threads": [1, 2, 3],
@@ -132,6 +140,10 @@ def every(
             continue
         named = dict(zip(NUMBERS, outcome.numbers, strict=True))
         if column and named[column] > most_ms:
+            values.append(None)
+            continue
+        if "share" in minimise and judge.judged(one).share is None:
+            # what is not known cannot be minimised, whatever is allowed
             values.append(None)
             continue
         own = []

@@ -105,3 +105,21 @@ def test_other_machines_and_jobs_over_several_cores_are_left_to_others() -> None
         rest: list[int] = []
         assert Bulk(Resolver(setup)).computed([0, 1], rest) == Rows([], [], [])
         assert rest == [0, 1]
+
+
+def test_a_core_that_cannot_run_a_model_keeps_no_job_from_the_core_of_another_point() -> None:
+    """The first point has a core with fewer rows than the cell has gates; the others have two cores for each job."""
+    cores = [{"npe": 1600, "ep": 8, "vp": 120}, {"npe": 1024, "ep": 8, "vp": 24}]
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": cores}
+    jobs = [{"model": {"layers": [{"cell": "lstm", "hidden": 44, "input": 2}]}, "steps": 3, "count": 2}]
+    values = [3, 120, 60]
+    axes = {"vp": {"path": "chip.cores.0.vp", "values": values}}
+    setup, _ = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
+    rest: list[int] = []
+    rows = Bulk(Resolver(setup)).computed(range(3), rest)
+    alone = {point: outcome_of(Resolver(setup), point).numbers for point in range(3)}
+    assert len(set(alone.values())) == 3
+    found = dict(zip([point for point, *_ in rows.points], [tuple(each[2:-1]) for each in rows.results], strict=True))
+    # the point with the weak core is left to the others
+    assert (sorted(found), rest) == ([1, 2], [0])
+    assert all(found[point] == alone[point] for point in found)

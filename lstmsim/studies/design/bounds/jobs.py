@@ -33,6 +33,7 @@ class _Kind:
     model: Model
     steps: int
     interval: int
+    batch: int
     allowed: tuple[int, ...]
     releases: list[int] = field(default_factory=list)
 
@@ -48,6 +49,8 @@ class Bounded:
     whole: whether every core can run every model; `lstmsim fit` counts no other chips.
     held, contexts, spread: cycles that each of these holds a context, the contexts of the chip, and the cycles from the
         first arrival to the last one; empty where some jobs are not bounded.
+    shared: of contexts and units the least cycles that any job takes there, and how many there are.
+    comes: all arrivals, ascending.
     """
 
     broken: dict[str, Column]
@@ -58,6 +61,8 @@ class Bounded:
     held: tuple[Column, ...] = ()
     contexts: Column = 1
     spread: int = 0
+    shared: tuple[tuple[Column, Column], ...] = ()
+    comes: tuple[int, ...] = ()
 
 
 def bounded(box: Box) -> Bounded | None:
@@ -72,7 +77,7 @@ class _Bounding:
         self.cores = [machine.read(entry) for entry in box.entries]
         self.entry_of = [number for number, count in enumerate(box.counts) for _ in range(count)]
         self.contexts = [np.asarray(machine.contexts(core)) for core in self.cores]
-        self.known: dict[tuple[Model, int, int, int], Least] = {}
+        self.known: dict[tuple[Model, int, int, int, int], Least] = {}
         self.able = {
             model: [np.asarray(machine.able(core, model)) for core in self.cores]
             for model in dict.fromkeys(job.model for job in box.scenario.jobs)
@@ -107,6 +112,11 @@ class _Bounding:
             shared["held"] = tuple(self._best(kind, "held") for kind in kinds)
             shared["contexts"] = sum(self.contexts[entry] for entry in self.entry_of)
             shared["spread"] = max(comes) - min(comes)
+            shared["comes"] = tuple(sorted(comes))
+            units = self._least(kinds[0], self._entries(kinds[0].allowed)[0]).work
+            each = [[self._best(kind, "work", unit) for kind in kinds] for unit in units]
+            works = [(reduce(np.minimum, own), np.asarray(count)) for own in each]
+            shared["shared"] = ((reduce(np.minimum, shared["held"]), shared["contexts"]), *works)
         return Bounded(broken, makespan, tuple(latencies), leave, whole, **shared)
 
     def _kinds(self, jobs: Sequence[Job], count: int) -> list[_Kind]:
@@ -117,9 +127,9 @@ class _Bounding:
             releases.append(job.arrival + (0 if job.after is None else releases[job.after]))
             if job.may_leave or job.settled(count).split:
                 continue
-            key = (job.model, job.steps, job.frame_interval, job.cores)
+            key = (job.model, job.steps, job.frame_interval, job.batch, job.cores)
             if key not in made:
-                made[key] = _Kind(job.model, job.steps, job.frame_interval, job.allowed(count))
+                made[key] = _Kind(*key[:-1], job.allowed(count))
             made[key].releases.append(releases[-1])
         return list(made.values())
 
@@ -127,10 +137,10 @@ class _Bounding:
         return list(dict.fromkeys(self.entry_of[each] for each in allowed))
 
     def _least(self, kind: _Kind, entry: int) -> Least:
-        key = (kind.model, kind.steps, kind.interval, entry)
-        if key not in self.known:
-            self.known[key] = self.machine.least(self.cores[entry], kind.model, kind.steps, kind.interval)
-        return self.known[key]
+        job = (kind.model, kind.steps, kind.interval, kind.batch)
+        if (*job, entry) not in self.known:
+            self.known[*job, entry] = self.machine.least(self.cores[entry], *job)
+        return self.known[*job, entry]
 
     def _best(self, kind: _Kind, what: str, unit: str = "", place: int = 0) -> Column:
         """The least of a number of a job over the cores that it may use and that can run it."""
@@ -189,7 +199,26 @@ def percentile_of(own: Bounded, percent: int) -> Column:
             np.maximum(each, -(-_ranked(counts, own.held, place)[1] // own.contexts) - own.spread)
             for each, place in ((low, rank), (high, last))
         )
+        low, high = (np.maximum(each, _crowded(own, place)) for each, place in ((low, rank), (high, last)))
     return low + (high - low) * part / whole
+
+
+def _crowded(own: Bounded, place: int) -> Column:
+    """The least that the latency at a place can be for jobs that come close together.
+
+    Of any jobs in a row all but those behind the place are through within it after the last of them has come.
+    """
+    comes, least = np.array(own.comes), np.asarray(0)
+    beyond = len(comes) - 1 - place
+    for number in sorted({1 << power for power in range(30)} | {3 << power for power in range(29)}):
+        length = number + beyond
+        if length > len(comes):
+            break
+        window = int((comes[length - 1 :] - comes[: len(comes) - length + 1]).min())
+        for each, servers in own.shared:
+            cycles = -(-number * np.where(each < NEVER, each, 0) // servers) - window
+            least = np.maximum(least, cycles)
+    return least
 
 
 def _ranked(counts: Any, columns: Sequence[Column], place: int) -> tuple[Column, Column]:
