@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 CORE := $(shell find lstmsim -name '*.[ch]pp') lstmsim/native/sources.py hatch_build.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test readme bench wheel-check clean
+.PHONY: help demo test readme artifact bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -32,19 +32,21 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 	@echo 'Look at out/demo/timeline.png, and open out/demo/trace.json in the Perfetto viewer.'
 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile them.
-	@$(BIN)/python -m compileall -q lstmsim tests tools experiments
-	@# Types are checked beside the tests. Tests of a file stay together as far as possible: they share what they have
-	@# simulated. To let assertions show their values takes each worker eight seconds: what fails is run again for that.
-	$(BIN)/mypy & types=$$!; \
+	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile the code.
+	@# Types are checked beside everything else. Tests of a file stay together as far as possible: they share what they
+	@# have simulated. To let assertions show their values takes each worker eight seconds: what fails is run again.
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && \
+	$(BIN)/python -m compileall -q lstmsim tests tools experiments || { wait $$types; exit 1; }; \
 	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain || \
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; wait $$types; exit 1; }; \
 	wait $$types
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
 	$(BIN)/python tools/readme.py
+
+artifact: $(VENV)/.installed-test  ## make every table and figure anew, and compare them with what is expected
+	$(BIN)/python tools/artifact.py out/artifact
 
 bench: $(VENV)/.installed-test  ## measure the speed on an idle machine and write BENCHMARKS.md
 	$(PIP) 'pytest-benchmark>=5,<6'

@@ -17,7 +17,9 @@ from measures import cpu_seconds, new_process, table
 from lstmsim import load_scenario
 from lstmsim.analysis.files import SUFFIXES, save_trace
 from lstmsim.analysis.timeline import Timeline
-from lstmsim.studies.simulate.page.timeline import timeline_sections
+from lstmsim.report.page.frame import embedded
+from lstmsim.studies.simulate.page.explorer import explorer
+from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import trace
 
@@ -26,7 +28,8 @@ __all__ = ["SPANS_HEAD", "SPANS_NOTE", "spans_rows"]
 SPANS_HEAD = ["the spans as", "CPU ms", "times `.csv`", "file: MB", "process: MB"]
 SPANS_NOTE = """\
 Eight LSTM-256 of about 5,700 steps on 2 cores of 4 threads: 1,003,801 spans in 12 rows. The page is its part that shows
-the spans. Beside it a process that only has the timeline. A format whose library is not installed has no row."""
+the spans: a drawing, and every span for its scripts. Beside it a process that only has the timeline. A format whose
+library is not installed has no row."""
 _STEPS = 5700
 _WHAT = sorted((*SUFFIXES, ".png", ".html"), key=lambda each: each != ".csv")
 
@@ -44,7 +47,9 @@ def write(timeline: Timeline, path: Path) -> None:
     if path.suffix == ".png":
         plot(timeline, path)
     elif path.suffix == ".html":
-        path.write_text("".join(each.content for each in timeline_sections(timeline)), encoding="utf-8")
+        use = use_over_time(timeline)
+        drawn = "".join(each.content for each in timeline_sections(timeline, use))
+        path.write_text(drawn + embedded("timeline", explorer(timeline, use, {})), encoding="utf-8")
     else:
         save_trace(timeline, path, None)
 

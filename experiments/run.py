@@ -1,10 +1,10 @@
 """Runs an experiment of this folder and prints its summary.
 
 `python experiments/ep_vp_sweep/run.py`, or `python experiments/run.py ep_vp_sweep`. `--small` takes a part of the
-experiment, in a moment; `--write` refreshes the expected.md beside the script. A script has `text(small)`, which runs
-the experiment and returns the summary. Nothing else is written: pictures, and tables beside them, are drawn by
-`python experiments/deepbench/pictures.py FOLDER`, where an experiment has some. Such a script has `draw(folder)`, which
-gives the files that it wrote.
+experiment, in a moment; `--write` refreshes the expected.md and the figure.png beside the script, which docs show. A
+script has `text(small)`, which runs the experiment and returns the summary. Nothing else is written: pictures, and
+tables beside them, are drawn by `python experiments/deepbench/pictures.py FOLDER`. Such a script has `draw(folder)`,
+which gives the files that it wrote, and `figure(path)`, which draws the one that docs show.
 """
 
 from __future__ import annotations
@@ -35,17 +35,29 @@ def main(name: str | None = None) -> None:
         parser.add_argument("experiment", choices=sorted(each.parent.name for each in HERE.glob("*/run.py")))
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md")
+    size.add_argument("--write", action="store_true", help="refresh expected.md and figure.png")
     arguments = parser.parse_args()
     chosen = name or arguments.experiment
     with readers_may_leave():
         text = load(chosen).text(arguments.small)
         if arguments.write:
             (HERE / chosen / "expected.md").write_text(text, encoding="utf-8")
+            write_figure(chosen)
         print(text)
     script = HERE / chosen / "pictures.py"
     if script.exists():
         print(f"pictures: `python {os.path.relpath(script)} FOLDER` draws them", file=sys.stderr)
+
+
+def write_figure(name: str) -> Path:
+    """Draw the figure of the experiment of that name, in few colours, which take less room."""
+    from PIL import Image
+
+    path: Path = load(name, "pictures").figure(HERE / name / "figure.png")
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(64).save(path, optimize=True)
+    path.with_suffix(".csv").unlink(missing_ok=True)
+    return path
 
 
 def draw(name: str) -> None:

@@ -18,14 +18,14 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
-    plot, timeline             pictures of a run and of a saved trace; plot_comparison, plot_sweep ...
+    plot, timeline             pictures of a run and of a saved trace; plot_comparison ... (Look: for papers)
     run_program                a lowered program that was kept, without its scenario
     load_*, save_*             scenarios, chips, models, graphs, programs, traces, reports, outputs
     list_known                 what has a name: models, chips, devices, cells, policies, engines
 
 Where a scenario is expected, a file's path will do, the same keys as a mapping, or a `Scenario`. Results have
-`to_dict()` (what `--json` prints) and `to_text()`; results that are tables have `to_records()` and `to_pandas()`; a
-notebook shows all of them. Wrong input is an `InputError` that holds every mistake.
+`to_dict()` (what `--json` prints) and `to_text()`; results that are tables have `to_records()`, `to_pandas()` and
+`to_polars()`; a notebook shows all of them, with pictures. Wrong input is an `InputError` that holds every mistake.
 
 >>> import lstmsim
 >>> report = lstmsim.simulate({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})

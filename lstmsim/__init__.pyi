@@ -16,10 +16,16 @@ from lstmsim.machines.column.npu import Latency as Latency
 from lstmsim.machines.row.npu import RowCore as RowCore
 from lstmsim.machines.row.npu import RowNpu as RowNpu
 from lstmsim.model.cells import cell as cell
+from lstmsim.report.styles import Look as Look
 from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
 from lstmsim.studies.compare.picture import plot_comparison as plot_comparison
 from lstmsim.studies.compare.run import compare as compare
+from lstmsim.studies.design.picture import plot_design as plot_design
+from lstmsim.studies.design.run import design as design
+from lstmsim.studies.diff.picture import plot_diff as plot_diff
+from lstmsim.studies.diff.picture import save_diff as save_diff
+from lstmsim.studies.diff.run import diff as diff
 from lstmsim.studies.fit.fit import Fits as Fits
 from lstmsim.studies.fit.fit import fit_summary as fit_summary
 from lstmsim.studies.fit.request import energy as energy
@@ -52,6 +58,7 @@ from lstmsim.studies.shared.loading import load_chip as load_chip
 from lstmsim.studies.shared.loading import load_model as load_model
 from lstmsim.studies.shared.loading import load_scenario as load_scenario
 from lstmsim.studies.shared.product_files import save_result as save_result
+from lstmsim.studies.simulate.roofline import plot_roofline as plot_roofline
 from lstmsim.studies.simulate.run import Run as Run
 from lstmsim.studies.simulate.run import check_numerics as check_numerics
 from lstmsim.studies.simulate.run import explain as explain

@@ -13,6 +13,7 @@ from hypothesis.internal.conjecture import providers
 
 from lstmsim import engines
 from lstmsim.engines.fast.run import OWN
+from lstmsim.studies.sweep import store
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 #: Examples of a test that names no number of its own.
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(30_000, 20, 20)
     # of the thousands of files that are written none has to outlive a loss of power, for which each waits for the disk
     os.fsync = lambda _: None
+    store.SYNCHRONOUS = "OFF"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engines.has_fast()

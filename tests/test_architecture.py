@@ -41,7 +41,7 @@ BELOW: dict[str, set[str]] = {
     "cli": {"base", "report", "model", "importers", "analysis", "traffic", "files", "studies", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": {"base", "model", "importers", "machines", "files", "studies", "analysis"},
+    "": {"base", "report", "model", "importers", "machines", "files", "studies", "analysis"},
 }
 #: Circles of rooms: who imports the package itself, which names the homes of its public names, and for what. It imports
 #: none of these when it is loaded (its imports are for type checkers), so nothing is loaded in a circle.
@@ -73,6 +73,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "perfetto": ("lstmsim.analysis.files",),
     "pylibfst": ("lstmsim.analysis.files",),
     "pandas": ("lstmsim.report",),
+    "polars": ("lstmsim.report",),
 }
 
 FILE_LINES, FUNCTION_LINES = 600, 60

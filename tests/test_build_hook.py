@@ -47,6 +47,13 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+def test_the_wheel_has_what_pages_are_made_of() -> None:
+    shipped = {each.distribution_path for each in WheelBuilder(str(ROOT)).recurse_included_files()}
+    made_of = {str(each.relative_to(ROOT)) for end in ("js", "css") for each in (ROOT / "lstmsim").rglob(f"*.{end}")}
+    assert len(made_of) >= 7
+    assert made_of <= shipped
+
+
 def core_of(root: Path, room: str = ROOMS[0]) -> Path:
     return root / "lstmsim" / room / "core"
 

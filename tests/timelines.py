@@ -131,3 +131,15 @@ def timelines(draw: st.DrawFn) -> Timeline:
                 spans.append((row, start, end, state, numbers[0], numbers[1], numbers[2]))
     mhz = draw(among(260.0, 0.1, 1e3 / 3))
     return timeline_from(spans, tuple(rows), jobs, makespan, draw(NAMES), mhz)
+
+
+def periodic(steps: int = 108, step: int = 70, busy: int = 31, layers: int = 1) -> Timeline:
+    """A machine that is busy for so many cycles of each time step; further layers do the same a step later."""
+    spans = [
+        (0, (at + layer) * step + layer * busy, (at + layer) * step + (layer + 1) * busy, BUSY, 0, layer, at)
+        for at in range(steps)
+        for layer in range(layers)
+    ]
+    return timeline_from(
+        sorted(spans, key=lambda each: each[1]), (Row(0, "array"),), ("a",), (steps + layers - 1) * step
+    )

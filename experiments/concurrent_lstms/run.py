@@ -14,8 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.holds import as_it_is, held_paragraph
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Report, Run, Scenario, Timeline, cell, run
 from lstmsim.analysis.timeline import STATES
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 
 STEPS = (2, 3, 2)
 NAMES = ("lstm-a", "lstm-b", "lstm-c")
@@ -40,9 +43,8 @@ SETTINGS = (
 )
 
 
-def simulated(setting: Setting, hidden: int = 256) -> Run:
-    """Run the three LSTMs, all there at cycle 0, on one core."""
-    model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
+def chip(setting: Setting) -> ColumnNpu:
+    """One core that is shared in that way."""
     core = ColumnCore(
         npe=65536,
         ep=32,
@@ -51,8 +53,32 @@ def simulated(setting: Setting, hidden: int = 256) -> Run:
         thread_policy=setting.policy,
         switch_cycles=setting.switch_cycles,
     )
+    return ColumnNpu("array", 260, (core,))
+
+
+def simulated(setting: Setting, hidden: int = 256, vary: Vary = as_it_is) -> Run:
+    """Run the three LSTMs, all there at cycle 0, on one core."""
+    model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
     jobs = tuple(Job(name, model, steps) for name, steps in zip(NAMES, STEPS, strict=True))
-    return run(Scenario(ColumnNpu("array", 260, (core,)), jobs))
+    return run(Scenario(vary(chip(setting)), jobs))
+
+
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """The settings from the least makespan to the largest."""
+    cycles = {each.title: simulated(each, vary=vary).report.makespan_cycles for each in SETTINGS}
+    first = SETTINGS[0].title
+    answers = {
+        f"{title}, or {first}": "shorter" if own < cycles[first] else "not shorter"
+        for title, own in cycles.items()
+        if title != first
+    }
+    least = min(cycles.values())
+    return {"shortest": ", ".join(title for title, own in cycles.items() if own == least), **answers}
+
+
+def holds() -> str:
+    """Whether these conclusions hold, as a paragraph; the cost of a switch is what the settings vary."""
+    return held_paragraph([chip(SETTINGS[0])], conclusions, ["cores.switch_cycles"])
 
 
 def results(small: bool = False) -> dict[Setting, Run]:
@@ -131,7 +157,7 @@ def summary(runs: dict[Setting, Run]) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

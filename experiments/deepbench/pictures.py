@@ -8,9 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.deepbench.settings import results
+from lstmsim.report.styles import Look
 from lstmsim.studies.compare.picture import plot_comparison as plot
 
-__all__ = ["draw"]
+__all__ = ["draw", "figure"]
+
+
+def figure(path: Path) -> Path:
+    """The machines one inference at a time, as wide as a page."""
+    plot(results().single, path, look=Look("page"))
+    return path
 
 
 def draw(folder: Path) -> list[Path]:

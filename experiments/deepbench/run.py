@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 
 from experiments.deepbench.room_text import room_answer, room_section
 from experiments.deepbench.settings import (
+    BW_S10,
     COLUMN,
     INTEL,
     PREFIX,
@@ -29,16 +31,21 @@ from experiments.deepbench.settings import (
     results,
     scenario,
     task_names,
+    time_of,
 )
 from experiments.deepbench.tables import comparison_markdown, machines_markdown
+from experiments.holds import as_it_is, held_paragraph
 from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.machines.row.npu import Shape
 from lstmsim.model.model import Precision
+from lstmsim.report.stability import Conclusions
 from lstmsim.studies.compare.device_fits import fit_on
 from lstmsim.studies.compare.report import defeats, lost_shares
 from lstmsim.studies.compare.result import Comparison, geometric_mean
+from lstmsim.studies.compare.run import compared
 from lstmsim.studies.fit.device import device, device_of
+from lstmsim.studies.shared.stability import Vary
 
 #: Words of 40 weights that each engine of the Intel NPU holds.
 MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"
@@ -161,9 +168,28 @@ def summary(outcome: Results) -> str:
     return "\n".join([*lines, *losses(outcome)])
 
 
+def conclusions(outcome: Results, vary: Vary = as_it_is) -> Conclusions:
+    """Whether the chip with room on Brainwave's FPGA is faster than published, on each task and on those it holds."""
+    column = next(at for at, each in enumerate(outcome.roomy.machines) if each.name == BW_S10)
+    ratios: dict[str, float] = {}
+    for place, row in zip(outcome.places, outcome.roomy.entries, strict=True):
+        chip = vary(place.chip)
+        own = row[0] if chip == place.chip else compared(scenario((place.task,)), [chip]).entries[0][0]
+        ratios[place.task] = time_of(row[column]) / time_of(own)
+    held = [ratios[each.task] for each in outcome.places if not each.streamed]
+    mean = {f"the {len(held)} tasks held, geometric mean": geometric_mean(held) or 0.0}
+    return {name: f"{'faster' if each > 1 else 'not faster'} than {BW_S10}" for name, each in (mean | ratios).items()}
+
+
+def holds(outcome: Results) -> str:
+    """Whether these conclusions hold, as a paragraph."""
+    return held_paragraph([each.chip for each in outcome.places], partial(conclusions, outcome))
+
+
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    outcome = results(small)
+    return summary(outcome) + ("" if small else holds(outcome))
 
 
 if __name__ == "__main__":

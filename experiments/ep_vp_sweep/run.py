@@ -13,7 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from experiments.holds import as_it_is, held_paragraph
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, simulate
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 
 STEPS = 25
 ARRAYS = (16384, 65536)
@@ -36,17 +39,17 @@ class Point:
     utilization: float
 
 
-def point(npe: int, hidden: int, ep: int, vp: int, banks: int = 2) -> Point:
+def point(npe: int, hidden: int, ep: int, vp: int, banks: int = 2, vary: Vary = as_it_is) -> Point:
     """Run one LSTM alone on one thread of an array of `npe` multipliers."""
     model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
     chip = ColumnNpu("array", 260, (ColumnCore(npe=npe, ep=ep, vp=vp, accumulator_banks=banks),))
-    report = simulate(Scenario(chip, (Job("job", model, STEPS),)))
+    report = simulate(Scenario(vary(chip), (Job("job", model, STEPS),)))
     return Point(npe, hidden, ep, vp, report.makespan_cycles, report.utilization)
 
 
-def sweep(npe: int, hidden: int) -> list[Point]:
+def sweep(npe: int, hidden: int, vary: Vary = as_it_is) -> list[Point]:
     """Run all EP for one array and one model, VP as wide as the patent's two constraints allow."""
-    return [point(npe, hidden, ep, min(4 * hidden, npe // ep)) for ep in EPS]
+    return [point(npe, hidden, ep, min(4 * hidden, npe // ep), vary=vary) for ep in EPS]
 
 
 def results(small: bool = False) -> dict[tuple[int, int], list[Point]]:
@@ -54,9 +57,37 @@ def results(small: bool = False) -> dict[tuple[int, int], list[Point]]:
     return {(npe, hidden): sweep(npe, hidden) for npe in ARRAYS for hidden in (HIDDEN[1:2] if small else HIDDEN)}
 
 
-def orderings() -> dict[int, tuple[Point, Point]]:
+def orderings(vary: Vary = as_it_is) -> dict[int, tuple[Point, Point]]:
     """Per hidden size (32, 2048) and (16, 4096) at NPE = 65536."""
-    return {hidden: (point(65536, hidden, 32, 2048), point(65536, hidden, 16, 4096)) for hidden in (512, 1024)}
+    wide, deep = (32, 2048), (16, 4096)
+    return {
+        hidden: (point(65536, hidden, *wide, vary=vary), point(65536, hidden, *deep, vary=vary))
+        for hidden in (512, 1024)
+    }
+
+
+def ahead(pair: tuple[Point, Point]) -> str:
+    """The pair with fewer cycles."""
+    wide, deep = pair
+    return "(32, 2048)" if wide.cycles < deep.cycles else "(16, 4096)"
+
+
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """Whether the best EP is one that the patent states, and which of its two pairs is ahead."""
+    found = {f"NPE {npe}, hidden {hidden}: best EP": sweep(npe, hidden, vary) for npe in ARRAYS for hidden in HIDDEN}
+    stated = {name: "stated" if inside(best(points)) else "not stated" for name, points in found.items()}
+    return stated | {f"ahead at hidden {hidden}": ahead(pair) for hidden, pair in orderings(vary).items()}
+
+
+def inside(top: Point) -> bool:
+    """Whether a best EP lies in the range that the patent states."""
+    low, high = STATED[top.npe]
+    return low <= top.ep <= high
+
+
+def holds() -> str:
+    """Whether these conclusions hold, as a paragraph."""
+    return held_paragraph([ColumnNpu("array", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))], conclusions)
 
 
 def best(points: list[Point]) -> Point:
@@ -101,9 +132,8 @@ def summary(spaces: dict[tuple[int, int], list[Point]]) -> str:
         lines.append(f"| {npe} | {hidden} | ({top.ep}, {top.vp}) | {verdict(points)} | {rise(points)} |")
     lines += ["", "## Stated orderings at NPE 65536", "", "| hidden | (32, 2048) | (16, 4096) | ahead |"]
     lines += ["| ---: | ---: | ---: | --- |"]
-    for hidden, (wide, deep) in orderings().items():
-        ahead = "(32, 2048)" if wide.cycles < deep.cycles else "(16, 4096)"
-        lines.append(f"| {hidden} | {wide.cycles} | {deep.cycles} | {ahead} |")
+    for hidden, pair in orderings().items():
+        lines.append(f"| {hidden} | {pair[0].cycles} | {pair[1].cycles} | {ahead(pair)} |")
     lines += [
         "",
         "(16, 4096) at hidden 512 breaks the patent's own VP <= 4 * hidden and is simulated as it is printed.",
@@ -117,7 +147,7 @@ def summary(spaces: dict[tuple[int, int], list[Point]]) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from experiments.fusion.grid import GRAPHS, HIDDEN
 from experiments.fusion.study import ways
 from lstmsim.report.pictures.figures import Picture, save, settings
 
-__all__ = ["cycles", "draw"]
+__all__ = ["cycles", "draw", "figure"]
 
 #: Ways to cut the graph, how the picture calls them, how they are drawn.
 _LINES = {
@@ -49,6 +49,10 @@ def cycles(path: Path, hidden: Sequence[int] = HIDDEN, batches: Sequence[int] = 
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
         save(figure, str(path))
     return path
+
+
+#: What docs show.
+figure = cycles
 
 
 def draw(folder: Path) -> list[Path]:

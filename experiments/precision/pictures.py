@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.precision.run import Heard, Points, Voices, results, spelled
 from lstmsim.studies.accuracy.picture import plot
 
-__all__ = ["draw", "picture", "table"]
+__all__ = ["draw", "figure", "picture", "table"]
 
 
 def table(path: Path, axes: Points) -> Path:
@@ -40,6 +40,11 @@ def picture(path: Path, axes: Points) -> Path:
     bits = [int(each.title.split()[0]) for each in points]
     plot(bits, curves, words, path, title="Real networks in fixed point against float64")
     return path
+
+
+def figure(path: Path) -> Path:
+    """What docs show."""
+    return picture(path, results())
 
 
 def draw(folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ if __name__ == "__main__":
 import lstmsim
 from experiments.rtl.run import DEMO, compared
 
-__all__ = ["both", "draw"]
+__all__ = ["both", "draw", "figure"]
 
 
 def both(path: Path) -> Path:
@@ -23,6 +23,10 @@ def both(path: Path) -> Path:
     with tempfile.TemporaryDirectory() as around:
         lstmsim.plot_rtl(compared(DEMO, f"{around}/design"), path)
     return path
+
+
+#: What docs show.
+figure = both
 
 
 def draw(folder: Path) -> list[Path]:

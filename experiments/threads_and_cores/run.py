@@ -14,8 +14,11 @@ Run `python experiments/threads_and_cores/run.py`; `--write` refreshes expected.
 
 from __future__ import annotations
 
+from experiments.holds import as_it_is, held_paragraph
 from experiments.room import room_paragraph
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, simulate
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 
 #: (hidden = input, steps) of the DeepBench LSTM inference tasks (Zhao et al. 2019, arXiv:1909.13654, Table 6).
 TASKS = {"256": (256, 150), "512": (512, 25), "1024": (1024, 25), "1536": (1536, 50), "2048": (2048, 25)}
@@ -51,14 +54,14 @@ def jobs(mix: tuple[str, ...]) -> tuple[Job, ...]:
     return tuple(together)
 
 
-def results(small: bool = False) -> dict[str, dict[str, tuple[int, float]]]:
-    """(makespan, utilization) by mix and machine; `small`: the first two mixes."""
+def results(small: bool = False, vary: Vary = as_it_is) -> dict[str, dict[str, tuple[int, float]]]:
+    """(makespan, utilization) by mix and machine; `small`: the first two mixes; vary: changes every chip."""
     rows: dict[str, dict[str, tuple[int, float]]] = {}
     for name, mix in list(MIXES.items())[: 2 if small else None]:
         rows[name] = {}
         for cores in (1, 4):
             for threads in THREADS:
-                report = simulate(Scenario(chip(cores, threads), jobs(mix)))
+                report = simulate(Scenario(vary(chip(cores, threads)), jobs(mix)))
                 machine = f"{cores} core{'s' * (cores > 1)}, {threads} thread{'s' * (threads > 1)}"
                 rows[name][machine] = (report.makespan_cycles, report.utilization)
     return rows
@@ -75,6 +78,21 @@ def bracket(rows: dict[str, dict[str, tuple[int, float]]], machine: str) -> tupl
     texts = [(value, f"{mix} ({value:.3f})") for value, mix in at]
     figure = PUBLISHED[machine]
     return [text for value, text in texts if value < figure], [text for value, text in texts if value >= figure]
+
+
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """On which side of a published figure each mix lies."""
+    rows = results(vary=vary)
+    return {
+        f"{machine} on {mix}": f"{'below' if speedup(row, machine) < figure else 'at or above'} {figure}"
+        for machine, figure in PUBLISHED.items()
+        for mix, row in rows.items()
+    }
+
+
+def holds() -> str:
+    """Whether these conclusions hold, as a paragraph."""
+    return held_paragraph([chip(1, 1), chip(4, 1)], conclusions)
 
 
 def summary(rows: dict[str, dict[str, tuple[int, float]]]) -> str:
@@ -106,7 +124,7 @@ def summary(rows: dict[str, dict[str, tuple[int, float]]]) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(small))
+    return summary(results(small)) + ("" if small else holds())
 
 
 if __name__ == "__main__":

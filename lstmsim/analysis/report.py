@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -20,6 +22,7 @@ from lstmsim.program.program import Phase, Program, TabledProgram
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.program.trace import Totals
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 
 #: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
@@ -191,6 +194,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     layers: what each layer of each model took of the main units; empty where operations belong to no layer.
+    stamping: gives the stamp, when it is first asked for; None: nobody asked.
     """
 
     chip: str
@@ -209,6 +213,12 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: bool = False
     kernels: tuple[str, ...] = ()
     layers: tuple[LayerReport, ...] = ()
+    stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def stamp(self) -> Stamp | None:
+        """What the cycles are exact against, and which keys are assumptions; None: nobody asked."""
+        return None if self.stamping is None else self.stamping()
 
     @property
     def accounts(self) -> tuple[str, ...]:

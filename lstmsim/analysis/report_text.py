@@ -14,7 +14,7 @@ from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid
 from lstmsim.report.figures_text import four_digits, percent, short_name
 from lstmsim.report.renderings import html, text
-from lstmsim.report.results import Forms, picked
+from lstmsim.report.results import Forms, picked, stamped
 
 SCHEMA = "lstmsim/report/2"
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 36
 
 def report_text(report: Report, jobs: bool = False) -> str:
     """The report for the terminal, without a final newline."""
-    return text(document(report, jobs))
+    return text(stamped(document(report, jobs), report))
 
 
 def document(report: Report, jobs: bool = False) -> Document:
@@ -213,11 +213,6 @@ def meaning(name: str, report: Report) -> str:
     return report.words.get(name, Words()).meaning or NAMED[name].meaning
 
 
-def remedy(name: str, report: Report) -> str:
-    """How a user could get fewer cycles of that name; empty for names that are no loss."""
-    return report.words.get(name, Words()).remedy or NAMED[name].remedy
-
-
 def report_json(report: Report) -> dict[str, Any]:
     """The report as plain data of schema `lstmsim/report/2`, ready for `json.dumps`."""
     return {
@@ -265,5 +260,5 @@ FORMS = Forms(
     report_json,
     document,
     lambda report: [_job_json(job) for job in report.jobs],
-    lambda report: html(document(report, jobs=True)),
+    lambda report: html(stamped(document(report, jobs=True), report)),
 )

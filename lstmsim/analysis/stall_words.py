@@ -22,7 +22,6 @@ class Named:
     style: look in pictures and pages; work looks like its job, so only PE-cycles use the style of `busy` and `useful`.
     dark: fill and ink on a dark page; None if they are the same as on a light page.
     meaning: what such a cycle is, in reports; a machine may have other words (`lstmsim.model.figures.Words`).
-    remedy: how a user could get fewer such cycles, in reports; a machine whose keys help names the keys in its words.
     glossary: what such a cycle is, in the glossary of explanations.
     legend: the name in the legend of a timeline picture; empty if it is the same.
     held_by: what the critical path waited for.
@@ -38,7 +37,6 @@ class Named:
     style: Style
     dark: tuple[str, str] | None = None
     meaning: str = ""
-    remedy: str = ""
     glossary: str = ""
     legend: str = ""
     held_by: str = ""
@@ -56,7 +54,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "////", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for their own results",
-            remedy="shorter latencies would help",
             glossary="data hazard: nothing can issue, because a thread needs results that are still on their way",
             legend="data hazard",
             held_by="results (hazard)",
@@ -68,7 +65,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "\\\\\\\\", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for room for what is under way",
-            remedy="more room for what is under way would help",
             glossary="nothing can issue, because there is no room for the results: what was issued before still has it",
             held_by="room (backpressure)",
             next_wait="room",
@@ -80,7 +76,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#F1F1F1", "xxx", "#777777"),
             ("#2A2F34", "#8F979E"),
             meaning="threads wait for their next input frame",
-            remedy="the frames come more slowly than the chip could take them",
             glossary="nothing can issue, because the next frame of x has not come",
             legend="waits for input",
             held_by="input",
@@ -92,7 +87,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#F1F1F1", "...", "#777777"),
             ("#2A2F34", "#8F979E"),
             meaning="the next instruction is not there yet",
-            remedy="fewer or larger instructions, or a faster dispatch, would help",
             glossary="nothing can issue, because the next instruction has not come or is not decoded",
             legend="waits for its instruction",
             held_by="instructions (dispatch)",
@@ -104,7 +98,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#DDDDDD", "++", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="a model's weights are loaded in place of another's",
-            remedy="more room for weights on the core would help",
             glossary="nothing can issue, because a model's weights are being loaded in place of another's",
             legend="waits for its model's weights",
             held_by="a model's weights (reload)",
@@ -117,7 +110,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#DDDDDD", "oo", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="threads wait for weights that are streamed from the memory",
-            remedy="a faster memory would help",
             glossary="nothing can issue, because weights are still being streamed from the memory",
             legend="waits for streamed weights",
             held_by="streamed weights (weights)",
@@ -130,7 +122,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "**", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for data from the memory",
-            remedy="more threads, or fewer bytes, would help",
             glossary="nothing can issue, because data that threads load are still on their way",
             legend="waits for the memory",
             held_by="loads (memory)",
@@ -143,7 +134,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "+", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for a result that another thread is adding to",
-            remedy="fewer threads that add to the same results, or turns that are spread better, would help",
             glossary="nothing can issue, because another thread adds to the result that a thread would add to",
             legend="waits for another's result",
             held_by="results that others add to (contention)",
@@ -156,7 +146,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#DDDDDD", "OO", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="threads wait for others at a barrier",
-            remedy="work that is spread more evenly, or fewer barriers, would help",
             glossary="nothing can issue, because threads wait at a barrier until others have come there",
             legend="waits at a barrier",
             held_by="others at a barrier (barrier)",
@@ -169,7 +158,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "//", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for results of their own arithmetic",
-            remedy="more threads, or shorter latencies, would help",
             glossary="nothing can issue, because threads need results of arithmetic that are still on their way",
             legend="waits for arithmetic",
             held_by="arithmetic (dependence)",
@@ -182,7 +170,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#F1F1F1", "\\\\", "#777777"),
             ("#2A2F34", "#8F979E"),
             meaning="threads have their work, and are being started",
-            remedy="fewer and larger pieces of work would help",
             glossary="nothing can issue, because threads are being started",
             legend="is being started",
             held_by="starts of threads (start)",
@@ -195,7 +182,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#F4F4F4", "---", "#999999"),
             ("#262A2F", "#7A828A"),
             meaning="the last results are on their way",
-            remedy="longer sequences or more jobs would hide it",
             glossary="everything has issued, and the last results are on their way",
             share="its last results are on their way",
             spent="waiting for the last results (drain)",
@@ -204,7 +190,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#C4C4C4", "|||", "#555555"),
             ("#4B5259", "#B9C0C7"),
             meaning="changing from one thread to another",
-            remedy="fewer changes of threads would help",
             glossary="the unit changes from one thread to another, and nothing can issue",
             legend="thread switch",
             held_by="thread switches",
@@ -222,7 +207,6 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#FFFFFF", "", "#666666"),
             ("#15191E", "#A0A7AE"),
             meaning="no job is on the core",
-            remedy="more or earlier jobs, or fewer cores, would help",
             glossary="no job is on the core",
         ),
         "useful": Named(
@@ -238,14 +222,12 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         "padding": Named(
             Style("#9CCBE8", "", "#000000"),
             meaning="the core issues, and does no multiply-accumulate of a model",
-            remedy="layers that divide better would help",
             glossary="the core issues, and does no multiply-accumulate of a model",
         ),
         "unmapped": Named(
             Style("#D6E8F3", "..", "#4A7E9E"),
             ("#1F3442", "#6FA3C2"),
             meaning="what takes no part when the core issues",
-            remedy="a use of the whole core would help",
             glossary="what takes no part when the core issues",
         ),
     }

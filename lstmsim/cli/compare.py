@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "compare",
     CompareRequest,
     options.json_output(),
+    options.report_output(),
     options.Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
     options.picture_output("plot", "Draw bars, with their numbers next to them as .csv", options.numbers_beside),
 )
@@ -49,7 +50,7 @@ def compare_command(files: options.Outputs, **asked: Any) -> None:
         comparison = compare(**asked, progress=show)
     writers = {
         "csv": lambda path: options.write_table(path, comparison_rows(comparison)),
-        "plot": lambda path: lstmsim.plot_comparison(comparison, path),
+        "plot": lambda path: lstmsim.plot_comparison(comparison, path, look=files.look),
     }
     files.finish(comparison, writers)
     if asked["published"] and not any(machine.published for machine in comparison.machines):

@@ -19,6 +19,7 @@ from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, Lstmsim
 COMMANDS = {
     "simulate": ("simulate", "Simulate a scenario: how busy is the chip, and why not busier?"),
     "compare": ("compare", "Simulate the same jobs on several chips, side by side."),
+    "diff": ("diff", "Compare two runs: what changed, and where every cycle between them went."),
     "validate": ("known", "Rerun every published figure that a model claims to reproduce."),
     "accuracy": ("networks", "Compare fixed point with floating point: what do 8 bits cost?"),
     "serve": ("serving", "Serve millions of requests: rates, latencies, queues, in little memory."),
@@ -30,6 +31,7 @@ COMMANDS = {
     "fuse": ("kernels", "Plan few kernels for the memory-intensive part of a network, on a chip."),
     "rtl": ("rtl", "Write the chip as Verilog, proved equal to the simulation."),
     "search": ("compare", "Search the best EP and VP of an array for a scenario's models."),
+    "design": ("design", "Find the best chip of a space for a device, proved by bounds and simulation."),
     "sweep": ("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped."),
     "merge": ("sweep", "Join the shards of a sweep."),
     "timeline": ("traces", "Draw a saved trace, all of it or a window."),

@@ -11,7 +11,17 @@ import click
 
 import lstmsim
 from lstmsim.base.errors import Mistake, ReplayError, refuse
-from lstmsim.cli.options import Output, Outputs, command, json_output, picture_output, progress, status, trace_output
+from lstmsim.cli.options import (
+    Output,
+    Outputs,
+    command,
+    json_output,
+    picture_output,
+    progress,
+    report_output,
+    status,
+    trace_output,
+)
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.gemm.request import GemmRequest
 from lstmsim.studies.shared.request import listed_in
@@ -21,7 +31,7 @@ _OUTPUT = Output("output", "Write the result as .npy.", (".npy",))
 _TRACE = trace_output(
     "Write the trace of the run: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd."
 )
-_JSON = json_output("everything")
+_FILES = _TRACE, json_output("everything"), report_output()
 
 
 def _result_to(report: Any) -> dict[str, Any]:
@@ -51,7 +61,7 @@ class _Sizes(click.Command):
 @command(
     "gemm",
     GemmRequest,
-    *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), _TRACE, _JSON),
+    *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), *_FILES),
     left_out=("m", "n", "k"),
     windowed=("trace",),
     more=[click.Argument(["sizes"], nargs=-1, metavar="[M N K]")],
@@ -91,13 +101,15 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
         asked["numbers"] = True
     with progress("simulating") as show:
         report = run_gemm(*shape, threads=threads, **asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_threads(report, path)})
+    files.finish(
+        report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_threads(report, path, look=files.look)}
+    )
 
 
 @command(
     "sparse",
     SparseRequest,
-    *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
+    *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), *_FILES),
     windowed=("trace",),
 )
 def sparse_command(files: Outputs, **asked: Any) -> None:
@@ -116,13 +128,15 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
 
     with progress("searching") if asked["best"] else status("simulating") as show:
         report = run_sparse(**asked, progress=show)
-    files.finish(report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_blocks(report, path)})
+    files.finish(
+        report, {**_result_to(report), "timeline": lambda path: lstmsim.plot_blocks(report, path, look=files.look)}
+    )
 
 
 @command(
     "fuse",
     FusionRequest,
-    *(picture_output("timeline", "Draw the blocks of each core over time"), _TRACE, _JSON),
+    *(picture_output("timeline", "Draw the blocks of each core over time"), *_FILES),
     picture_output("picture", "Draw the graph with its groups"),
     Output("save", "Write the graph as a graph file: .yaml, .yml or .json.", (".yaml", ".yml", ".json")),
     windowed=("trace",),
@@ -142,6 +156,7 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     lstmsim fuse attention.onnx --size steps=40 --json -
     """
     from lstmsim.report import renderings
+    from lstmsim.report.results import stamped
     from lstmsim.studies.fuse.asked import save_graph
     from lstmsim.studies.fuse.report import document
     from lstmsim.studies.fuse.result import simulated_row
@@ -156,11 +171,11 @@ def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:
     if "timeline" in files.paths:
         simulated_row(report, "timeline")
     writers = {
-        "picture": lambda path: lstmsim.plot_fusion(report, path),
+        "picture": lambda path: lstmsim.plot_fusion(report, path, look=files.look),
         "save": lambda path: save_graph(report.graph, path),
-        "timeline": lambda path: lstmsim.plot_kernels(report, path),
+        "timeline": lambda path: lstmsim.plot_kernels(report, path, look=files.look),
     }
-    files.finish(report, writers, lambda: renderings.text(document(report, explain)))
+    files.finish(report, writers, lambda: renderings.text(stamped(document(report, explain), report)))
     if report.wrong:
         # all is written, for whoever looks for the reason; scripts see it by the exit code
         raise ReplayError("; ".join(report.wrong))

@@ -54,7 +54,7 @@ def accuracy_command(files: options.Outputs, bits: Sequence[int], steps: bool, *
         from lstmsim.studies.accuracy.request import accuracy
 
         report = accuracy(**asked, bits=widths, progress=show)
-    writers = {"plot": lambda path: lstmsim.plot_accuracy(report, path)}
+    writers = {"plot": lambda path: lstmsim.plot_accuracy(report, path, look=files.look)}
     files.finish(report, writers, lambda: text(accuracy_document(report, steps)))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, replace
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,7 @@ import click
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Described, keys_of
 from lstmsim.base.wording import listed
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.shared.request import sentence_of
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 #: By the names of outputs, what writes them.
 Writers = Mapping[str, Callable[[str], object]]
+_DRAWING = "drawing"
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
 
@@ -38,13 +42,16 @@ def command(
     """Make a command of a function, which gets the output files and the fields of a request; its docstring is the help.
 
     parts: classes with keys, a request first, and the files that the command may write, in the order of the help. A
-    field without default that names no option is an argument; a later class may declare a field anew.
+    field without default that names no option is an argument; a later class may declare a field anew. Who may write
+    a picture has the options of its look, too.
     left_out: fields that are for Python only.
     windowed: the outputs that `--trace-window` cuts.
     more: arguments and options that stand before those of the request.
     kind: the class of the command.
     """
     outputs = [each for each in parts if isinstance(each, Output)]
+    pictures = [each.flag for each in outputs if each.verb == _DRAWING]
+    parts += (Look,) if pictures else ()
     every = {key: each for part in parts if isinstance(part, type) for key, each in keys_of(part).items()}
     keys = {key: each for key, each in every.items() if key not in left_out and Callable not in each.kinds}
     made = {key: _parameter(each) for key, each in keys.items()}
@@ -57,7 +64,12 @@ def command(
 
     def decorate(function: Callable[..., None]) -> click.Command:
         def run(window: Window | None = None, **given: Any) -> None:
-            files = Outputs({each: given.pop(each.name) for each in outputs}, window)
+            look = Look(*(given.pop(each) for each in keys_of(Look))) if Look in parts else SCREEN
+            files = Outputs({each: given.pop(each.name) for each in outputs}, window, look)
+            if pictures and look != SCREEN and not any(each.verb == _DRAWING for each in files.kinds):
+                raise InputError(
+                    Mistake("--style" if look.width is None else "--width", f"only with {listed(pictures)}")
+                )
             if window is not None and not any(each in files.paths for each in windowed):
                 raise InputError(Mistake("--trace-window", f"only with {listed(f'--{each}' for each in windowed)}"))
             files.check(given)
@@ -81,7 +93,7 @@ def _named(mistake: Mistake, made: Mapping[str, click.Parameter], every: Mapping
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
         name, blank, typed = field.partition(" ")
-        if blank and name in ("folder", "overrides") and name in made:
+        if blank and name in ("folder", "overrides", "axes", "minimise") and name in made:
             return f"{made[name].opts[0]} {typed}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
         named = f" {index}" if index and key in every and every[key].key.metavar == "NAME=VALUE" else ""
@@ -192,7 +204,12 @@ def json_output(content: str = "the result") -> Output:
 
 def picture_output(name: str, help: str, beside: Callable[[str], Mapping[str, str]] | None = None) -> Output:
     """A picture."""
-    return Output(name, f"{help}: .png, .svg or .pdf.", "lstmsim.report.pictures.figures", beside, "drawing")
+    return Output(name, f"{help}: .png, .svg or .pdf.", "lstmsim.report.pictures.figures", beside, _DRAWING)
+
+
+def report_output() -> Output:
+    """The page of a result: `--report`."""
+    return Output("report", "Write the result as a page to explore in a browser: .html.", (".html",))
 
 
 def trace_output(help: str) -> Output:
@@ -213,12 +230,13 @@ def _view_beside(path: str) -> dict[str, str]:
 class Outputs:
     """The output files of a command: checked, written with the result, and named on standard error."""
 
-    def __init__(self, given: Mapping[Output, str | None], window: Window | None = None) -> None:
-        self.window = window
+    def __init__(self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN) -> None:
+        self.window, self.look = window, look
         self.paths = {each.name: path for each, path in given.items() if path is not None}
         self._kinds = {each.name: each for each in given}
         self._beside: dict[str, Mapping[str, str]] = {}
         self._kept: set[str] = set()
+        self._made: dict[str, object] = {}
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse files that cannot be written, that clash, or that the command reads; `given`: its other values."""
@@ -246,11 +264,12 @@ class Outputs:
     def write(self, result: Any, writers: Writers | None = None) -> None:
         """Write the files that were asked for; what refuses a trace is known before the first.
 
-        result: gives the JSON (`to_dict`) and the trace (`timeline`).
+        result: gives the JSON (`to_dict`), the page (`to_page`) and the trace (`timeline`).
         writers: by name, what writes another file, or one of these in another way.
         """
         known: dict[str, Callable[[str], object]] = {
             "json": lambda path: write_json(path, result.to_dict()),
+            "report": lambda path: write_text(path, result.to_page(*_called())),
             "trace": lambda path: import_module("lstmsim.analysis.files").save_trace(self.cut(result.timeline), path),
             **(writers or {}),
         }
@@ -259,7 +278,12 @@ class Outputs:
         # JSON comes last: it is never refused, and others may be
         for name, path in sorted(self.paths.items(), key=lambda each: each[0] == "json"):
             with nullcontext() if path == "-" else status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
-                known[name](path)
+                self._made[name] = known[name](path)
+
+    @property
+    def kinds(self) -> list[Output]:
+        """What was asked for."""
+        return [self._kinds[name] for name in self.paths]
 
     def cut(self, timeline: Timeline) -> Timeline:
         """The part of a timeline that was asked for."""
@@ -280,12 +304,25 @@ class Outputs:
             for each in (path, *self._beside.get(name, {}).values()):
                 if each != "-":
                     remark(f"{'kept' if each in self._kept else 'wrote'} {each}")
+            say_caption(self._made.get(name))
 
     def finish(self, result: Any, writers: Writers | None = None, text: Callable[[], str] | None = None) -> None:
         """Write the files, print the text (the result's own unless given), and name the files."""
         self.write(result, writers)
         self.show(text or result.to_text)
         self.name()
+
+
+def _called() -> tuple[str, str]:
+    """The command with what it was given, in short as a title, and whole."""
+    given = takewhile(lambda each: not each.startswith("-"), sys.argv[1:])
+    return " ".join(["lstmsim", *map(os.path.basename, given)]), shlex.join(["lstmsim", *sys.argv[1:]])
+
+
+def say_caption(picture: Any) -> None:
+    """Say on standard error what a picture for a paper has no title for."""
+    if getattr(picture, "caption", "") and picture.look.style == "paper":
+        remark(f"caption: {picture.caption}")
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -331,8 +368,9 @@ def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:
     """List the files that a command reads: its scenario's, those that its other values name, and lstmsim's."""
     from lstmsim.studies.shared.files_read import files_read_by, files_that_come_along
 
-    if "scenario" in given:
-        yield from files_read_by(given["scenario"], given["overrides"])
+    for name, changes in (("scenario", "overrides"), ("a", "overrides_a"), ("b", "overrides")):
+        if given.get(name) is not None:
+            yield from files_read_by(given[name], given[changes])
     yield from files_that_come_along()
     for value in given.values():
         for text in [value] if isinstance(value, str) else value if isinstance(value, tuple) else ():

@@ -53,7 +53,7 @@ def rtl_command(files: Outputs, scenario: str, folder: str, **asked: Any) -> Non
         remark(text)
     remark(f"wrote {folder}")
     # the comparison has written the signals
-    files.finish(report, {"timeline": lambda path: plot_rtl(report, path), "vcd": lambda path: None})
+    files.finish(report, {"timeline": lambda path: plot_rtl(report, path, look=files.look), "vcd": lambda path: None})
     if report.wrong:
         # all is written, for whoever looks for the reason; scripts see it by the exit code
         raise ReplayError(report.wrong)

@@ -132,7 +132,7 @@ class _Drawn:
     "load-latency",
     LoadLatencyRequest,
     options.Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
-    *(options.json_output(), options.picture_output("plot", "Draw the curves"), _Drawn),
+    *(options.json_output(), options.report_output(), options.picture_output("plot", "Draw the curves"), _Drawn),
 )
 def load_latency_command(files: options.Outputs, percentile: float, cdf_at: float | None, **asked: Any) -> None:
     """Show latency against offered load for the jobs of the file SCENARIO: a curve for each policy, placement and chip.
@@ -156,7 +156,9 @@ def load_latency_command(files: options.Outputs, percentile: float, cdf_at: floa
     rows = curves.to_records()
     writers = {
         "csv": lambda path: options.write_table(path, [[*rows[0]], *([*row.values()] for row in rows)]),
-        "plot": lambda path: lstmsim.plot_load_latency(curves, path, percentile=percentile, cdf_at=cdf_at),
+        "plot": lambda path: lstmsim.plot_load_latency(
+            curves, path, percentile=percentile, cdf_at=cdf_at, look=files.look
+        ),
     }
     files.write(curves, writers)
     files.show(curves.to_text)

@@ -28,7 +28,14 @@ _SAVING = "lstmsim.studies.simulate.saving"
 class _Shown:
     """What is shown of a run."""
 
-    device: Annotated[str | None, Key("With --report: show whether the chip fits that FPGA.", metavar="NAME")] = None
+    device: Annotated[
+        str | None,
+        Key(
+            "With --report: show whether the chip fits that FPGA. With --explain: what changes cost there.",
+            follows="with --explain, the one on which the chip was built",
+            metavar="NAME",
+        ),
+    ] = None
     serving: Annotated[bool, Key("Show rates, latencies with intervals, queues; by tenant.")] = False
     jobs: Annotated[bool, Key("Show a row for every job, even of requests or of more than 40 jobs.")] = False
     explain: Annotated[
@@ -54,6 +61,12 @@ _OUTPUTS = (
         ".vcd (with both comes a GTKWave view, .gtkw, unless there is one)."
     ),
     options.picture_output("timeline", "Draw the run over time"),
+    options.picture_output(
+        "roofline",
+        "Draw how fast each layer was, below the peak of the chip and its memory's rate, with the numbers next to it "
+        "as .csv",
+        options.numbers_beside,
+    ),
     options.Output("report", "Write a page with everything about the run: .html.", (".html",)),
     options.Output(
         "outputs",
@@ -78,7 +91,7 @@ def simulate_command(
     lstmsim simulate scenario.yaml --outputs h.safetensors
     """
     if device is not None:
-        _check_device(device, "report" in files.paths)
+        _check_device(device, "report" in files.paths or asked["explain"])
     if random_weights is not None and not asked["check_numerics"] and "outputs" not in files.paths:
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
@@ -101,12 +114,15 @@ def simulate_command(
             shown.computed = study.outputs(result, random_weights=random_weights, checks=checks, progress=show)
     if asked["explain"]:
         with options.progress("simulating alternatives") as show:
-            shown.reasons = study.explain(result, progress=show)
+            shown.reasons = study.explain(result, device=device, progress=show)
     if asked["serving"]:
         shown.served = study.serving_or_refusal(result)
     writers = {
         "json": lambda path: options.write_json(path, shown.plain()),
-        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path),
+        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path, look=files.look),
+        "roofline": lambda path: import_module("lstmsim.studies.simulate.roofline").plot_roofline(
+            result, path, look=files.look
+        ),
         "report": lambda path: shown.save_page(path, files, device),
         "outputs": shown.save_outputs,
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),
@@ -126,12 +142,12 @@ def _check_outputs(result: Run) -> None:
     check_names(result.scenario)
 
 
-def _check_device(name: str, with_report: bool) -> None:
+def _check_device(name: str, wanted: bool) -> None:
     """Refuse a device that is not known, before anything is run."""
     from lstmsim.studies.fit.device import device
 
-    if not with_report:
-        raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))
+    if not wanted:
+        raise InputError(Mistake("--device", "only with --report or --explain; `lstmsim fit` shows it on its own"))
     device(name)
 
 
@@ -156,8 +172,6 @@ class _Parts:
 
     def save_page(self, path: str, files: options.Outputs, device: str | None) -> None:
         """Write the page about the run."""
-        from lstmsim.analysis.explanations.text import document
-
         import_module(_SAVING).save_report(
             self.result,
             path,
@@ -165,7 +179,7 @@ class _Parts:
             command=shlex.join(["lstmsim", *sys.argv[1:]]),
             device=device,
             serving=self.served,
-            sections=[("Why not 100 %", document(self.reasons))] if self.reasons else [],
+            explanation=self.reasons,
             window=files.window,
         )
 

@@ -14,7 +14,18 @@ import lstmsim
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.wording import counted
-from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status, terminal_line
+from lstmsim.cli.options import (
+    Outputs,
+    check_outputs,
+    check_suffix,
+    command,
+    remark,
+    report_output,
+    say_caption,
+    status,
+    terminal_line,
+)
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
@@ -49,7 +60,7 @@ class _Drawn:
     ] = ()
 
 
-@command("sweep", *(SweepRequest, _Drawn))
+@command("sweep", *(SweepRequest, _Drawn, Look, report_output()))
 def sweep_command(
     files: Outputs,
     spec: str,
@@ -78,11 +89,11 @@ def sweep_command(
     if asked["dask"] is not None and asked["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
     stem = table_stem(folder, asked["shard"])
-    pictures = _pictures(plot, plot_kind, plot_objectives, stem)
+    pictures = _pictures(plot, plot_kind, plot_objectives, files.look, stem)
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
     with made_folder(folder):
-        outputs = pictures | _tables("--out", "--out", stem, f"{stem}.sqlite")
+        outputs = pictures | {"--report": files.paths.get("report")} | _tables("--out", "--out", stem, f"{stem}.sqlite")
         # a store is continued, not replaced
         kept = [path for what, path in outputs.items() if "store" in what and path and os.path.isfile(path)]
         check_outputs(outputs, inputs=files_of_sweep(spec, asked["overrides"]), kept=kept)
@@ -104,7 +115,9 @@ def sweep_command(
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
     _explain(result.path, spec, whole=asked["shard"] is None)
-    _draw(result, pictures, plot_kind, plot_objectives)
+    files.write(result)
+    files.name()
+    _draw(result, pictures, plot_kind, plot_objectives, files.look)
 
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
@@ -150,10 +163,13 @@ def _counted(reasons: Sequence[tuple[str, int]]) -> list[str]:
     return [*lines, others] if rest else lines
 
 
-def _pictures(path: str | None, kind: str | None, objectives: Sequence[str], stem: str) -> dict[str, str | None]:
+def _pictures(
+    path: str | None, kind: str | None, objectives: Sequence[str], look: Look, stem: str
+) -> dict[str, str | None]:
     """Give the files that `--plot` writes, by what they are; `stem`: the table's name without its suffix."""
     if path is None:
-        for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
+        plain = {"--plot-kind": kind, "--plot-objectives": objectives, "--width": look.width}
+        for option, given in {**plain, "--style": look.style != SCREEN.style}.items():
             if given:
                 raise InputError(Mistake(option, "belongs to --plot, which is not given"))
         return {}
@@ -181,16 +197,21 @@ def _tables(option: str, table: str, stem: str, store: str) -> dict[str, str | N
 
 
 def _draw(
-    result: SweepResult | Merged, pictures: dict[str, str | None], kind: str | None, objectives: Sequence[str]
+    result: SweepResult | Merged,
+    pictures: dict[str, str | None],
+    kind: str | None,
+    objectives: Sequence[str],
+    look: Look,
 ) -> None:
     """Draw a result, if a picture is asked for, and name the files."""
     if not pictures:
         return
     path = str(pictures["--plot"])
     with status(f"drawing {os.path.basename(path)}"):
-        lstmsim.plot_sweep(result, path, kind=kind, objectives=objectives)
+        picture = lstmsim.plot_sweep(result, path, kind=kind, objectives=objectives, look=look)
     for each in pictures.values():
         remark(f"wrote {each}")
+    say_caption(picture)
 
 
 @contextmanager
@@ -226,7 +247,7 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
 
 @command(
     "merge",
-    *(MergeRequest, _Drawn),
+    *(MergeRequest, _Drawn, Look),
     left_out=("out", "inputs"),
     more=[
         click.Argument(["out"], type=click.Path(), metavar="OUT.sqlite"),
@@ -252,7 +273,7 @@ def merge_command(
 
     check_suffix("OUT", out, [SUFFIX])
     stem = out[: -len(SUFFIX)]
-    pictures = _pictures(plot, plot_kind, plot_objectives, stem)
+    pictures = _pictures(plot, plot_kind, plot_objectives, files.look, stem)
     check_outputs(_tables("OUT", "OUT's table", stem, out) | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
@@ -260,4 +281,4 @@ def merge_command(
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
     _explain(merged.path, out, whole=merged.points == merged.total)
-    _draw(merged, pictures, plot_kind, plot_objectives)
+    _draw(merged, pictures, plot_kind, plot_objectives, files.look)

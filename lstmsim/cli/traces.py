@@ -7,11 +7,21 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, json_output, status, trace_output
+from lstmsim.cli.options import (
+    Outputs,
+    check_outputs,
+    check_suffix,
+    command,
+    json_output,
+    say_caption,
+    status,
+    trace_output,
+)
+from lstmsim.report.styles import Look
 from lstmsim.studies.simulate.request import ProgramRequest, TimelineRequest
 
 
-@command("timeline", TimelineRequest)
+@command("timeline", TimelineRequest, Look, left_out=("look",))
 def timeline_command(files: Outputs, trace: str, path: str | None, **asked: Any) -> None:
     """Draw the file TRACE that `lstmsim simulate --trace` wrote (.json, .json.gz, .csv or .csv.gz).
 
@@ -26,8 +36,9 @@ def timeline_command(files: Outputs, trace: str, path: str | None, **asked: Any)
     check_suffix("--out", target, SUFFIXES)
     check_outputs({"--out": target}, inputs=[trace])
     with status(f"drawing {target}"):
-        timeline(trace, target, **asked)
+        picture = timeline(trace, target, **asked, look=files.look)
     click.echo(f"wrote {target}")
+    say_caption(picture)
 
 
 @command(

@@ -19,6 +19,8 @@ T = TypeVar("T")
 MAX_STEP_OPERATIONS = 500_000
 #: Most operations of a scenario, and so of one job: ten seconds to some minutes for the fast engine.
 MAX_OPERATIONS = 2_000_000_000
+#: In every sentence about jobs that are too many operations.
+SIZE_WORDS = "operations on this chip"
 #: Most operations of a job whose starts a thread remembers, 8 bytes each, because later phases look back at them.
 MAX_REMEMBERED = 2**27
 
@@ -129,17 +131,17 @@ class Tally:
         """
         most = each.most * steps
         if most > MAX_OPERATIONS:
-            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_OPERATIONS:,}"
+            text = f"takes up to {most:,} {SIZE_WORDS}, a job may have {MAX_OPERATIONS:,}"
             return TooLarge("job", f"{text}; {_RHYTHM}")
         before, self.total = self.total, self.total + most * count
         if self.total > MAX_OPERATIONS >= before and exact is not None:
             self.total = before + each.most * exact()
         if each.held > MAX_STEP_OPERATIONS * each.packed:
-            text = f"takes up to {each.held:,} operations on this chip"
+            text = f"takes up to {each.held:,} {SIZE_WORDS}"
             bound = MAX_STEP_OPERATIONS * each.packed
             return TooLarge("step", f"{text}, more than {bound:,}: too many to simulate")
         if before <= MAX_OPERATIONS < self.total:
-            text = f"this job and those before it take up to {self.total:,} operations on this chip"
+            text = f"this job and those before it take up to {self.total:,} {SIZE_WORDS}"
             return TooLarge("all", f"{text}, more than {MAX_OPERATIONS:,}: too many to simulate; {_RHYTHM}")
         return None
 

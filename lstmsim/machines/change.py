@@ -19,6 +19,7 @@ class Change:
     chip: Chip | None  # the chip with the change; None if it cannot be built
     jobs: tuple[Job, ...]  # the jobs with the change
     refused: str = ""  # why the chip cannot be built; else empty
+    no_price: str = ""  # why it cannot be bought, as it is no part of the chip; else empty
 
 
 def halved(latency: object) -> dict[str, int]:

@@ -8,7 +8,7 @@ their types, defaults and bounds are read off the descriptions (`lstmsim.base.ke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from lstmsim.base.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
@@ -46,11 +46,44 @@ class Fidelity:
         return f"exact: {'; '.join(self.exact)}. Assumed: {'; '.join(self.assumed)}."
 
 
+@record
+class Evidence:
+    """What stands behind the cycles of certain jobs on a certain chip, in words without a full stop.
+
+    >>> Evidence().against
+    'the timing contract only, no hardware'
+    """
+
+    against: str = "the timing contract only, no hardware"  # what they are exact against
+    inside: str = "every size that the contract allows"  # where that was shown, or why no hardware stands behind them
+
+
+@record
+class MemoryRate:
+    """What the memory beside the cores of a chip gives to all of them together.
+
+    bytes_per_cycle: its rate, in bytes a cycle of the chip's clock.
+    weight_bytes: bytes of a weight there.
+    source: the keys of the chip that say so.
+
+    >>> MemoryRate(64.0, 0.5, "memory.gb_per_s").bytes_per_cycle
+    64.0
+    """
+
+    bytes_per_cycle: float
+    weight_bytes: float
+    source: str
+
+
 #: The keys that a chip of any kind has.
 COMMON = ("name", "frequency_mhz", "cores", "sources", "kind")
 
 #: The clock of a chip: whole cycles of every machine become seconds by it.
 Clock = Annotated[float, Key("the clock in MHz", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ, above=0)]
+
+#: Units of latencies and bandwidths: what takes time, and what is done in a time.
+PER_CYCLE = "a cycle"
+TIMES, RATES = ("cycles",), (PER_CYCLE, "GB/s")
 
 Path = tuple[str | int, ...]
 
@@ -249,6 +282,19 @@ class Target(Entries, ABC):
         members: over how many cores the job is split, or its threads are spread.
         """
 
+    def evidence(
+        self, chip: Any, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """What the cycles of these jobs on a chip are exact against; the contract only, unless a machine has more.
+
+        chip: one of this kind.
+        jobs: what it runs; none: products or kernels that no job asks for.
+        bits: whether numbers of fixed point are asked for.
+        preset: the preset by the chip's name; empty: there is none.
+        changed: paths of the keys in which the chip differs from it.
+        """
+        return Evidence()
+
     def structural_model(self) -> StructuralModel | None:
         """The model that executes traces of the machine on real numbers; None: its numbers cannot be checked."""
         return None
@@ -301,6 +347,13 @@ class Target(Entries, ABC):
 
     def element_bytes(self, chip: Any) -> int | None:
         """Bytes of an element of what is timed; None: cycles do not depend on the precision.
+
+        chip: one of this kind.
+        """
+        return None
+
+    def memory_rate(self, chip: Any) -> MemoryRate | None:
+        """What the memory of a chip gives; None: the machine times no memory from which weights come.
 
         chip: one of this kind.
         """

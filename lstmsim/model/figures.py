@@ -16,7 +16,7 @@ class Words:
     of outputs that the glossary should explain.
 
     meaning: what such a cycle is, in reports.
-    remedy: how a user could get fewer such cycles. For `ready`, what would let threads share the main unit: a sentence
+    remedy: of `ready`, what would let threads share the main unit: a sentence
         without a full stop.
     glossary: what it is, in the glossary of explanations; a word that is not in the common glossary is added to it.
     behind: for a word that is added, the word of the glossary after which it comes; empty: it comes at the end.

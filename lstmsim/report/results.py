@@ -6,20 +6,22 @@ module has the forms as `FORMS`. It is imported when a form is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from math import isfinite
 from operator import attrgetter
 from os import PathLike, fspath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 
 if TYPE_CHECKING:
     from lstmsim.report.document import Document
+    from lstmsim.report.stability import Stability
+    from lstmsim.report.stamp import Stamp
 
 #: How objects of a class become plain data: the names of `picked`, or a function that gives what stands for one.
 Keys = Mapping[type, str | Callable[[Any], Any]]
@@ -37,12 +39,27 @@ class Forms:
     document: gives what people read; a text, where a class has no document yet.
     records: gives the rows of the result's table, each a mapping from column to value; None: the result is no table.
     html: gives an HTML fragment with everything escaped; None: that of the document.
+    axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
+        are joined; None: a page draws no chart.
+    picture: module and name of the function that draws what a notebook shows below, as `module:function`; "": none.
+    headed: whether a page begins with this picture.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
     document: Callable[[Any], Document | str]
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
+    axes: Callable[[Any], Sequence[str]] | None = None
+    picture: str = ""
+    headed: bool = False
+
+
+class Drawn(Protocol):
+    """A picture as a notebook shows it."""
+
+    caption: str
+
+    def _repr_png_(self) -> bytes: ...
 
 
 class Result:
@@ -65,30 +82,76 @@ class Result:
         forms: Forms = import_module(cls.forms_module).FORMS
         return forms
 
+    @property
+    def stamp(self) -> Stamp | None:
+        """What its numbers are exact against, and which keys are assumptions; None: no chip was simulated."""
+        return None
+
+    @property
+    def stability(self) -> Stability | None:
+        """Which of its conclusions hold whatever its assumptions are; None: nobody asked."""
+        return None
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """The stamp of each chip that was simulated, the first one first."""
+        return () if self.stamp is None else (self.stamp,)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        return dict(self._forms().data(self))
+        stamps = [each.to_dict() for each in self.stamps]
+        several = {"stamps": stamps} if len(stamps) > 1 else {}
+        first = {"stamp": stamps[0]} if stamps else {}
+        holds = {} if self.stability is None else {"stability": plain(self.stability)}
+        return {**self._forms().data(self), **holds, **first, **several}
+
+    def _shown(self) -> Document | str:
+        shown = self._forms().document(self)
+        return shown if isinstance(shown, str) else stamped(shown, self)
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""
         from lstmsim.report.renderings import text
 
-        shown = self._forms().document(self)
+        shown = self._shown()
         return shown if isinstance(shown, str) else text(shown)
 
     def to_markdown(self) -> str:
         """Give the result as Markdown, without a final newline."""
         from lstmsim.report.renderings import markdown
 
-        shown = self._forms().document(self)
+        shown = self._shown()
         return f"```\n{shown}\n```" if isinstance(shown, str) else markdown(shown)
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows the result."""
+    def to_page(self, title: str = "", command: str = "") -> str:
+        """Give the result as one self-contained page to explore, a complete HTML document.
+
+        title: what was done.
+        command: how the page came about.
+        """
+        from lstmsim.report.document import Document
+        from lstmsim.report.page.frame import result_page
+
         forms = self._forms()
+        shown = self._shown()
+        document = Document.of("", shown) if isinstance(shown, str) else shown
+        records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
+        axes = () if forms.axes is None or not records else forms.axes(self)
+        picture = _drawing(forms)(self).to_svg() if forms.headed else ""
+        name = title or type(self).__name__
+        return result_page(document, name, command=command, records=records, axes=axes, picture=picture)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the result; its picture is drawn now, when it is shown."""
+        forms = self._forms()
+        if not forms.picture:
+            return self._page(forms)
+        return self._page(forms) + in_page(lambda: _drawing(forms)(self))
+
+    def _page(self, forms: Forms) -> str:
         if forms.html is not None:
             return forms.html(self)
-        shown = forms.document(self)
+        shown = self._shown()
         if isinstance(shown, str):
             from html import escape
 
@@ -96,6 +159,22 @@ class Result:
         from lstmsim.report.renderings import html
 
         return html(shown)
+
+
+def _drawing(forms: Forms) -> Callable[[Any], Any]:
+    """The function that draws."""
+    module, _, function = forms.picture.partition(":")
+    drawing: Callable[[Any], Any] = getattr(import_module(module), function)
+    return drawing
+
+
+def stamped(document: Document, result: Result) -> Document:
+    """Give a document of a result with what holds of its conclusions, and its stamps, at its end."""
+    from lstmsim.report.document import Document, Section, Text
+
+    stamps = Section.of(*(Text(each.text, hang=2) for each in result.stamps))
+    holds = None if result.stability is None else result.stability.section
+    return Document.of(document.headline, *document.sections, holds, stamps)
 
 
 class Table(Result):
@@ -114,6 +193,30 @@ class Table(Result):
             text = "to_pandas() needs the extra: pip install 'lstmsim[pandas]'; to_records() gives the rows without it"
             raise InputError(text) from None
         return pandas.DataFrame.from_records(self.to_records())
+
+    def to_polars(self) -> Any:
+        """Give the table as a `polars.DataFrame`, a row for each record; `InputError` if polars is not installed."""
+        try:
+            import polars
+        except ModuleNotFoundError:
+            text = "to_polars() needs the extra: pip install 'lstmsim[polars]'; to_records() gives the rows without it"
+            raise InputError(text) from None
+        # types of columns follow from all rows: whole numbers may come before fractions
+        return polars.from_dicts(self.to_records(), infer_schema_length=None)
+
+
+def in_page(draw: Callable[[], Drawn]) -> str:
+    """Give a picture as a part of an HTML fragment; a sentence where it cannot be drawn."""
+    from base64 import b64encode
+
+    from lstmsim.report.html.markup import Markup, attributes, element
+
+    try:
+        picture = draw()
+    except InputError as error:
+        return element("p", f"no picture: {error}")
+    source = f"data:image/png;base64,{b64encode(picture._repr_png_()).decode()}"
+    return Markup(f"<img{attributes({'alt': picture.caption, 'style': 'max-width: 100%', 'src': source})}>")
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:

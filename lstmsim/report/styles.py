@@ -1,8 +1,19 @@
-"""The looks of jobs: colours that colour-blind readers can tell apart, and hatches where colours look alike in grey."""
+"""The looks of pictures: their widths and styles, and those of jobs.
+
+Jobs have colours that colour-blind readers can tell apart, and hatches where colours look alike in grey.
+"""
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Annotated
+
+from lstmsim.base.errors import Mistake, refuse
+from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import record
+
+#: Inches of a picture's width by name: a column and the page of journals of the IEEE.
+WIDTHS = MappingProxyType({"column": 3.5, "page": 7.16})
 
 
 @record
@@ -29,3 +40,43 @@ JOB_STYLES = (
 
 #: The hatches of groups of eight jobs. All groups have the same colours; the first group keeps its own hatches.
 GROUP_HATCHES = ("", "oo", "**", "OO")
+
+
+@record
+class Look:
+    """How wide a picture is, and what it is made for.
+
+    width: a key of `WIDTHS`; None: as wide as what is drawn needs.
+    style: `screen`; `paper`: a serif font, no title (it is the picture's `caption`); `slides`: large letters.
+
+    >>> Look("column", "paper").inches
+    3.5
+    """
+
+    width: Annotated[
+        str | None,
+        Key(
+            "Width of the picture: column (3.5 inches) or page (7.16 inches), as in journals of the IEEE.",
+            choices=tuple(WIDTHS),
+            follows="what is drawn decides",
+        ),
+    ] = None
+    style: Annotated[
+        str,
+        Key(
+            "Letters of the picture; paper has no title: it is printed, for the caption.",
+            choices=("screen", "paper", "slides"),
+        ),
+    ] = "screen"
+
+    def __post_init__(self) -> None:
+        refuse(Mistake(key, text) for key, text in mistakes_of(self))
+
+    @property
+    def inches(self) -> float | None:
+        """The width in inches; None: what is drawn decides."""
+        return None if self.width is None else WIDTHS[self.width]
+
+
+#: The look of pictures for which none is asked.
+SCREEN = Look()

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from lstmsim import engines
 from lstmsim.analysis.files import load_trace, save_trace
 from lstmsim.analysis.report import pe_cycles
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline, build_timeline, busy_windows, owners
+from lstmsim.analysis.spans import busy_windows
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline, build_timeline, owners
 from lstmsim.base.errors import DeadlockError
 from lstmsim.model.figures import CoreFigures
 from lstmsim.program.accounts import totals_of

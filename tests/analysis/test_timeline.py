@@ -10,17 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import run
-from lstmsim.analysis.timeline import (
-    ROW_LIMIT,
-    STATES,
-    Row,
-    Spans,
-    Timeline,
-    busy_windows,
-    covered_cycles,
-    spans_of,
-    window_edges,
-)
+from lstmsim.analysis.spans import ROW_LIMIT, Spans, busy_windows, covered_cycles, spans_of, window_edges
+from lstmsim.analysis.timeline import STATES, Row, Timeline
 from lstmsim.model.scenario import Scenario
 from tests.strategies import examples, scenarios
 from tests.timelines import BUSY, timeline_from, timelines

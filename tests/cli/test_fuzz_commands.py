@@ -214,6 +214,16 @@ def _text(draw: random.Random) -> str:
     return draw.choice([*texts, "lstm-256=1", "j0=0.5", "chip.cores.0.ep=0", "least-loaded,affinity", "\x00", "é", "-"])
 
 
+def _axis(draw: random.Random) -> str:
+    """A key of a space and its values, right or wrong."""
+    key = draw.choice(["chip.cores.0.ep", "chip.cores.0.vp", "chip.frequency_mhz", "dispatch", "jobs.0.steps", "x", ""])
+    values = [
+        draw.choice(["1", "4", "8", "0", "-1", "1e9", "null", "fcfs", "", "é", "2" * 40])
+        for _ in range(draw.randint(1, 3))
+    ]
+    return f"{key}={','.join(values)}"
+
+
 def _output(draw: random.Random) -> str:
     """A name for an output: new, an input under one of its names, or impossible."""
     inputs = [str(each) for each in [*Path("data").iterdir(), Path("s.json"), Path("sweep.json")]]
@@ -252,11 +262,12 @@ def _option(draw: random.Random, name: str) -> list[str]:
         "--out",
         "--outputs",
         "--program",
+        "--picture",
     ):
         return [name, _output(draw)]
     if name in ("--chip", "--base"):
         return [name, draw.choice(CHIPS)]
-    if name == "--set":
+    if name in ("--set", "--set-a"):
         place = draw.choice(["jobs.0", "chip.cores.0", "chip", "jobs.1", "precision", "jobs"])
         return [name, f"{place}.{draw.choice(KEYS)}={json.dumps(draw.choice(VALUES))}"]
     if name == "--device":
@@ -296,6 +307,13 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
         lambda draw: ["s.json", "--chip", draw.choice(CHIPS)],
         ["--chip", "--base", "--each", "--published", "--set", "--json", "--csv", "--plot"],
     ),
+    "diff": (
+        lambda draw: [
+            draw.choice(["s.json", "data/lowered.npz"]),
+            *draw.choice([[], ["s.json"], ["data/lowered.npz"]]),
+        ],
+        ["--set", "--set-a", "--engine", "--json", "--picture", "--report"],
+    ),
     "accuracy": (lambda draw: ["s.json", "--random-weights", "1"], ["--set", "--steps", "--bits", "--json", "--plot"]),
     "serve": (
         lambda draw: ["s.json", "--requests", "50"],
@@ -313,6 +331,10 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
     "search": (
         lambda draw: ["s.json", "--npe", draw.choice(["256", "1024", "7", "0"])],
         ["--exhaustive", "--any-ep", "--core", "--set", "--json"],
+    ),
+    "design": (
+        lambda draw: ["s.json", "--device", draw.choice(["none", "alveo-u250", "x"]), "--axis", _axis(draw)],
+        ["--minimise", "--fill", "--bound-ms", "--most", "--until", "--out", "--set", "--json", "--plot"],
     ),
     "sweep": (
         lambda draw: ["sweep.json", "--jobs", "1", "--out", _output(draw)],
@@ -378,8 +400,10 @@ def _one(draw: random.Random) -> None:
     assert not changed, (*where, changed, done.stderr)
     if done.exit_code == 2:
         assert done.stderr.strip(), where
+    # to cut a file off and write it again waits for the disk, and most files are as they were
     for path, content in kept.items():
-        path.write_bytes(content)
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
     if sweep != ORIGINAL.get("sweep", sweep):
         Path("sweep.json").write_bytes(ORIGINAL["sweep"])
 

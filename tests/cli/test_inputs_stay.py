@@ -89,6 +89,7 @@ def test_weights_in_a_model_file_are_seen_from_its_folder() -> None:
         ("accuracy", "s.json", "--plot", "data/steps.svg"),
         ("fit", "s.json", "--json", "data/steps.csv"),
         ("search", "s.json", "--npe", "4096", "--json", "data/steps.csv"),
+        ("design", "s.json", "--device", "none", "--axis", "chip.cores.0.ep=8,16", "--json", "data/steps.csv"),
         ("sweep", "sweep.json", "--out", "kept", "--plot", "data/steps.svg"),
     ],
 )

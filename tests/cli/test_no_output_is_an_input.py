@@ -29,22 +29,32 @@ OUTPUTS = {
         "--trace": ".csv",
         "--report": ".html",
         "--timeline": ".png",
+        "--roofline": ".png",
         "--outputs": ".safetensors",
         "--program": ".npz",
     },
-    "compare": {"--json": ".json", "--csv": ".csv", "--plot": ".svg"},
+    "compare": {"--report": ".html", "--json": ".json", "--csv": ".csv", "--plot": ".svg"},
+    "diff": {"--json": ".json", "--picture": ".svg", "--report": ".html"},
     "validate": {"--json": ".json", "--markdown": ".md"},
     "accuracy": {"--json": ".json", "--plot": ".svg"},
     "serve": {"--json": ".json", "--csv": ".csv"},
     "saturate": {"--json": ".json"},
-    "load-latency": {"--csv": ".csv", "--json": ".json", "--plot": ".svg"},
+    "load-latency": {"--report": ".html", "--csv": ".csv", "--json": ".json", "--plot": ".svg"},
     "fit": {"--json": ".json"},
-    "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
-    "gemm": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
-    "fuse": {"--json": ".json", "--picture": ".svg", "--save": ".yaml", "--timeline": ".png", "--trace": ".csv"},
+    "sparse": {"--report": ".html", "--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
+    "gemm": {"--report": ".html", "--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
+    "fuse": {
+        "--report": ".html",
+        "--json": ".json",
+        "--picture": ".svg",
+        "--save": ".yaml",
+        "--timeline": ".png",
+        "--trace": ".csv",
+    },
     "rtl": {"--json": ".json", "--vcd": ".vcd", "--timeline": ".png"},
     "search": {"--json": ".json"},
-    "sweep": {"--plot": ".svg"},
+    "design": {"--report": ".html", "--json": ".json", "--plot": ".svg"},
+    "sweep": {"--report": ".html", "--plot": ".svg"},
     "merge": {"--plot": ".svg"},
     "timeline": {"--out": ".png"},
     "program": {"--json": ".json", "--trace": ".csv"},
@@ -52,11 +62,12 @@ OUTPUTS = {
     "list": {"--json": ".json", "--json-schema": ".json"},
 }
 #: Folders, whose own tests are below.
-FOLDERS = {("sweep", "--out"), ("search", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
+FOLDERS = {("sweep", "--out"), ("search", "--out"), ("design", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
 #: Options that take a text and write nothing.
 OTHERS = {
     *(
         "--set",
+        "--set-a",
         "--chip",
         "--base",
         "--trace-window",
@@ -65,16 +76,18 @@ OTHERS = {
         "--until-half-width",
         "--bound",
         "--policies",
+        "--stability",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--model", "--product", "--caches", "--packed", "--relief", "--cut", "--threads"),
-    *("--size", "--modes", "--mode"),
+    *("--size", "--modes", "--mode", "--minimise", "--axis", "--fill"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
 #: What a command needs besides an output.
 ARGUMENTS = {
     "compare": ("s.json", "--chip", "data/chip.json"),
+    "diff": ("s.json", "--set", "jobs.0.steps=2"),
     "saturate": ("s.json", "--bound-ms", "1"),
     "fit": ("s.json", "--device", "data/device.json"),
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),
@@ -82,6 +95,7 @@ ARGUMENTS = {
     "fuse": ("data/graph.yaml", "--chip", "data/chip.json"),
     "rtl": ("s.json", "--out", "design", "--verify"),
     "search": ("s.json", "--npe", "4096"),
+    "design": ("s.json", "--device", "data/device.json", "--axis", "chip.cores.0.ep=8,16"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
     "timeline": ("data/trace.csv",),
@@ -96,6 +110,7 @@ SCENARIO = (
 )
 INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "fit": (*SCENARIO, "data/device.json"),
+    "design": (*SCENARIO, "data/device.json"),
     "sparse": ("data/matrix.mtx", "data/chip.json"),
     "gemm": ("data/model.json", "data/chip.json"),
     "fuse": ("data/graph.yaml", "data/chip.json"),

@@ -39,7 +39,9 @@ def spec(tmp_path: Path) -> str:
 def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(out / "map.svg"))
-    assert (result.exit_code, result.stdout.splitlines()) == (
+    shown, _, stamp = result.stdout.partition("\n\nSTAMP of ")
+    assert "varied: chip.cores.0.ep, chip.cores.0.vp." in " ".join(stamp.split())
+    assert (result.exit_code, shown.splitlines()) == (
         0,
         [
             "scenario: the best point has latency_ms_mean 0.00157: ep 8, vp 32 (point 5)",
@@ -65,7 +67,7 @@ def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: 
     Path(spec).write_text(text, encoding="utf-8")
     picture = ["--plot", str(tmp_path / "front.svg")]
     result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture)
-    best, front = result.stdout.split("\n\n")
+    best, front, _ = result.stdout.split("\n\n")
     best = " ".join(best.split()).partition(" 8 points")[0]
     front, heads, *points = front.splitlines()
     assert best.endswith(", which fits stratix-10-gx-2800")

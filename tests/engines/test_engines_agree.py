@@ -156,7 +156,7 @@ def test_a_run_goes_on_where_it_came_back() -> None:
     program = machines.lower(scenario.chip, scenario.jobs)
     whole = fast.run(program)
     for events in (1, 7, 1000):
-        machine = Machine(flat_of(program), keep=True)
+        machine = Machine(flat_of(program), keep=True, each=True)
         returns = 0
         while machine.run(events) is Outcome.PAUSED:
             returns += 1

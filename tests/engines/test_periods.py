@@ -1,4 +1,4 @@
-"""Iterations that come again are not run again: totals are those of a run of every iteration."""
+"""Iterations that come again are not run again: totals and traces are those of a run of every iteration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, note, settings
 
 from lstmsim import machines
+from lstmsim.engines import run
 from lstmsim.engines.fast.run import Machine, Outcome
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.flatten import flat_of
@@ -62,12 +63,28 @@ def looped(repeat: int, *, contexts: int = 1, tasks: int = 1, arrivals: int = 0,
     return Program((Core(0, units, contexts, 0),), tuple(each))
 
 
-def events_of(program: Program) -> int:
+def events_of(program: Program, *, keep: bool = False, each: bool = False) -> int:
     """After how many calls of ten events a run is at its end."""
-    machine, calls = Machine(flat_of(program)), 1
+    machine, calls = Machine(flat_of(program), keep=keep, each=each), 1
     while machine.run(10) is Outcome.PAUSED:
         calls += 1
     return calls
+
+
+def layers(repeat: int, *, contexts: int = 2, mirrored: bool = False, policy: str = "fine") -> Program:
+    """Tasks of two phases, of which the second waits for the results of the first, and for the arrival of its task.
+
+    It has more iterations than the first: some wait for nothing. Its first operation has issues between which others
+    may come.
+    """
+    first = Operation(0, 3, result_cycles=3, needs=(Dependence(0, 4, "hazard", lag=1),))
+    each = (Dependence(0, 500, "start", phase=0, mirrored=mirrored), Dependence(1, 9, "hazard", lag=1))
+    second = Operation(0, 2, count=3, needs=each, frame=True, result_cycles=2)
+    last = Operation(1, 2, result_cycles=2, needs=(Dependence(0, 5, "hazard"),))
+    phases = (Phase(Body((first,)), repeat), Phase(Body((second, last)), repeat + repeat // 2))
+    units = (Unit("array", policy, switch_cycles=1), Unit("tail", "fifo"))
+    tasks = [Task(f"t{number}", ((0, phases),), (), (0,), release=3) for number in range(contexts)]
+    return Program((Core(0, units, contexts, 0),), tuple(tasks))
 
 
 @pytest.mark.parametrize(("contexts", "tasks", "arrivals"), [(1, 1, 0), (1, 3, 0), (2, 2, 0), (2, 4, 777)])
@@ -75,3 +92,35 @@ def test_long_tasks_take_no_more_events_than_short_ones(contexts: int, tasks: in
     short, long = (looped(each, contexts=contexts, tasks=tasks, arrivals=arrivals) for each in (100, 100_000))
     assert events_of(long) <= events_of(short) + 8 * tasks
     same(flat_of(looped(300, contexts=contexts, tasks=tasks, arrivals=arrivals)))
+
+
+@pytest.mark.parametrize(("contexts", "tasks"), [(1, 1), (2, 2), (3, 9)])
+def test_rows_of_a_trace_are_written_again(contexts: int, tasks: int) -> None:
+    """A row that is written again costs half an event; here one that is run costs about one."""
+    program = looped(3000, contexts=contexts, tasks=tasks)
+    assert events_of(program, keep=True) < 0.7 * events_of(program, keep=True, each=True)
+    same(flat_of(program), events=100)
+
+
+def test_a_row_that_still_grows_is_not_written_again() -> None:
+    """The second unit is in the midst of an operation whenever the first has come to its next iteration."""
+    first = Operation(0, 7, result_cycles=7)
+    second = Operation(1, 2, count=3, result_cycles=2, needs=(Dependence(0, 5, "hazard"),))
+    phases = (Phase(Body((first, second)), 500),)
+    tasks = tuple(Task(f"t{number}", ((0, phases),), (), (0,), release=9 * number) for number in range(2))
+    for contexts in (2, 3):
+        same(
+            flat_of(
+                Program((Core(0, (Unit("array", "fine"), Unit("tail", "fine")), contexts, 0),), tasks[: contexts - 1])
+            )
+        )
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(("contexts", "policy"), [(1, "fine"), (2, "coarse"), (2, "fine")])
+def test_waits_for_an_earlier_phase_are_those_of_each_iteration(contexts: int, policy: str, mirrored: bool) -> None:
+    program = layers(400, contexts=contexts, policy=policy, mirrored=mirrored)
+    assert events_of(program, keep=True) < events_of(program, keep=True, each=True)
+    same(flat_of(program), events=100)
+    short = layers(60, contexts=contexts, policy=policy, mirrored=mirrored)
+    assert run(short) == run(short, "reference")

@@ -75,7 +75,7 @@ def run(first: str, folder: Path, library: str, *arguments: str) -> str:
 
 
 def test_random_programs_and_feeds(first: str, tmp_path: Path) -> None:
-    tests = [f"tests/engines/test_{name}.py" for name in ("engines_agree", "feed", "steady")]
+    tests = [f"tests/engines/test_{name}.py" for name in ("engines_agree", "feed", "steady", "periods")]
     said = run(first, tmp_path, "engine", *tests)
     assert " passed" in said
 

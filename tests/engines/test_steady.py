@@ -38,7 +38,9 @@ def ran(flat: FlatProgram, *, keep: bool, each: bool, events: int) -> tuple[list
     except ProgramError as error:
         return [str(error)], times
     told: list[Any] = [outcome, *machine.waits()] if outcome is Outcome.STUCK else [outcome]
-    tables = [machine.table(Table[each.name.upper()], len(each.columns)) for each in TABLES]
+    written = [(each, machine.table(Table[each.name.upper()], len(each.columns))) for each in TABLES]
+    # a core that comes back in the midst of its steps lets another one write rows in between
+    tables = [each.ordered(rows) if each.order else rows for each, rows in written]
     if outcome is Outcome.DONE:
         makespan = int(TASKS.of(machine.table(Table.TASKS, len(TASKS.names)), "finish").max())
         tables.append(machine.totals(makespan, len(CYCLE_NAMES) + 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import runpy
 import subprocess
 import sys
@@ -18,7 +20,33 @@ DRAWN = sorted(each.parent.name for each in FOLDER.glob("*/pictures.py"))
 
 
 def test_what_draws_has_a_file_of_its_own() -> None:
-    assert {"deepbench", "design_space", "fusion", "gemm_threads", "precision", "rtl", "sparse_lstm"} <= set(DRAWN)
+    assert set(DRAWN) == {each.parent.name for each in FOLDER.glob("*/run.py")}
+    for name in DRAWN:
+        module = importlib.import_module(f"experiments.{name}.pictures")
+        assert callable(module.draw)
+        assert callable(module.figure)
+
+
+def test_docs_show_small_figures() -> None:
+    page = (FOLDER.parent / "docs" / "experiments.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[\w+\]\(\.\./experiments/(\w+)/figure\.png\)", page)
+    # two take minutes, which the page says
+    assert sorted(shown) == sorted(set(DRAWN) - {"precision", "serving"})
+    assert page.count("No figure is kept") == len(DRAWN) - len(shown)
+    sizes = {name: (FOLDER / name / "figure.png").stat().st_size for name in shown}
+    assert max(sizes.values()) < 80_000, sizes
+    assert sum(sizes.values()) < 600_000, sizes
+
+
+@pytest.mark.needs_core
+def test_a_figure_is_drawn_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from experiments import run
+
+    (tmp_path / "concurrent_lstms").mkdir()
+    monkeypatch.setattr(run, "HERE", tmp_path)
+    path = run.write_figure("concurrent_lstms")
+    assert path.read_bytes() == (FOLDER / "concurrent_lstms" / "figure.png").read_bytes()
+    assert [each.name for each in path.parent.iterdir()] == ["figure.png"]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -64,8 +92,6 @@ def test_a_summary_ends_with_where_the_pictures_are(
     said = capsys.readouterr()
     assert said.out == "the summary\n"
     assert said.err == "pictures: `python experiments/deepbench/pictures.py FOLDER` draws them\n"
-    run.main("serving")
-    assert capsys.readouterr().err == ""
 
 
 def test_no_summary_writes_files() -> None:

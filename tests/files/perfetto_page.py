@@ -81,6 +81,7 @@ class Page:
     def __init__(self, write: int, read: int) -> None:
         self._write, self._read = write, read
         self._left, self._number, self._session = b"", 0, None
+        self.events: list[dict[str, Any]] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
@@ -95,6 +96,7 @@ class Page:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            self.events.append(answer)
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._left:

@@ -79,6 +79,15 @@ def test_the_real_ui_opens_the_trace_and_shows_every_slice(tmp_path, suffix):
         page.run("waitForPerfettoIdle()")
         assert query(page, _SLICES) == expected(timeline)
         assert query(page, "select name, value from stats where severity != 'info' and value > 0") == []
+        if suffix == ".pftrace":
+            # each slice of work on a unit but the first of its job
+            units = [row.kind != "thread" for row in timeline.rows]
+            work = [
+                job
+                for row, job, state in zip(timeline.row, timeline.job, timeline.state, strict=True)
+                if units[row] and state == BUSY
+            ]
+            assert query(page, "select count(*) from flow") == [(len(work) - len(set(work)),)]
         counters = busy_counters(timeline, 0, timeline.makespan_cycles)
         values = len(counters.edges) * len(counters.percent)
         assert query(page, "select count(*), max(value) from counter") == [(values, 100)]

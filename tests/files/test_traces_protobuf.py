@@ -40,6 +40,7 @@ class Parsed:
         self.tracks: dict[int, Any] = {}
         self.slices: dict[int, list[tuple]] = defaultdict(list)
         self.counters: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        self.flows: dict[int, list[list[int]]] = defaultdict(list)
         self.facts: dict[str, str] = {}
         self.colours: dict[str, str] = {}
         self._words: dict[int, dict[str, dict[int, str]]] = {}
@@ -83,6 +84,7 @@ class Parsed:
             }
             name, (category,) = words["event_names"][event.name_iid], event.category_iids
             assert event.correlation_id_str_iid == event.name_iid
+            self.flows[track].append(list(event.flow_ids))
             self._open[track] = (time, words["event_categories"][category], name, values)
         else:
             assert event.type == event.TYPE_SLICE_END
@@ -123,6 +125,19 @@ def test_every_span_is_a_slice_of_its_rows_track(timeline):
         assert track.name == name
         assert parsed.slices[track.uuid] == expected(timeline, number)
         assert all(one[1] <= other[0] for one, other in pairwise(parsed.slices[track.uuid]))
+
+
+def test_work_of_units_bears_the_flow_of_its_job():
+    """A flow goes from slice to slice in the order of time; what rows of threads show is there on the units."""
+    timeline = busy_machine(2, 2, 4, 60)
+    parsed = saved(timeline)
+    tracks = {track.name: number for number, track in parsed.tracks.items()}
+    for number, (row, name) in enumerate(zip(timeline.rows, track_names(timeline.rows), strict=True)):
+        mine = timeline.row == number
+        work = (timeline.state[mine] == BUSY) & (row.kind != "thread")
+        jobs = timeline.job[mine].tolist()
+        flows = [[job + 1] if working else [] for job, working in zip(jobs, work.tolist(), strict=True)]
+        assert parsed.flows[tracks[name]] == flows
 
 
 @pytest.mark.parametrize("jobs", [100, 117, 121, 127, 128, 300])

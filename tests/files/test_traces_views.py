@@ -188,6 +188,22 @@ def test_the_save_file_shows_every_row_in_its_cores_group(tmp_path):
         assert text.count(f".{variable}\n") == len(timeline.rows)
 
 
+def test_the_save_file_colours_what_signals_are_and_closes_what_has_no_room(tmp_path):
+    save_trace(busy_machine(12, 2, 3, 10), tmp_path / "run.vcd")
+    colour, seen, opened = "", {}, []
+    for line in (tmp_path / "run.gtkw").read_text().splitlines():
+        if line.startswith("[color]"):
+            colour = line.split()[1]
+        elif line.startswith("+{"):
+            seen.setdefault(line.rsplit(".", 1)[1], set()).add(colour)
+        elif line.startswith("@"):
+            opened.append(int(line[1:], 16))
+    assert seen == {"busy": {"4"}, "state": {"2"}, "job": {"7"}}
+    groups = [flags for flags in opened if flags & 0x800000]
+    # 4 rows of 3 signals a core: ten groups have room
+    assert [bool(flags & 0x400000) for flags in groups] == [False] * 10 + [True] * 2
+
+
 def test_a_save_file_that_is_there_stays(tmp_path):
     (tmp_path / "run.gtkw").write_text("my view")
     save_trace(small(), tmp_path / "run.vcd")

@@ -67,7 +67,6 @@ def test_every_name_has_its_look_and_all_its_words() -> None:
         named = NAMED[each.name]
         assert named.meaning, each.name
         assert bool(named.glossary) == each.of_cores, each.name
-        assert bool(named.remedy) == (each.of_cores and each.kind != "work"), each.name
         lacks = each.kind in ("wait", "switch")
         assert [bool(named.held_by), bool(named.next_wait)] == [lacks] * 2, each.name
         # of a request, issues and turns have names of their own, and there is no idle

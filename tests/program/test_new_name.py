@@ -22,7 +22,7 @@ def load_with(name, before, line):
 
 words = ", ".join(
     f'{key}="refresh {key}"'
-    for key in ("meaning", "remedy", "glossary", "legend", "held_by", "next_wait", "share", "spent")
+    for key in ("meaning", "glossary", "legend", "held_by", "next_wait", "share", "spent")
 )
 load_with(
     "lstmsim.program.stall_reasons",
@@ -38,10 +38,10 @@ load_with(
 from lstmsim import engines
 from lstmsim.analysis.explanations.text import GLOSSARY
 from lstmsim.analysis.explanations.slowest import SHARES, SPENT, latency_shares
-from lstmsim.analysis.explanations.text import _held_by, _next_wait
+from lstmsim.analysis.explanations.text import held_words, _next_wait
 from lstmsim.analysis.files.perfetto import PALE, colour_of, state_word
 from lstmsim.analysis.files.perfetto import wait_names
-from lstmsim.studies.simulate.page.timeline import look_rules, patterns
+from lstmsim.studies.simulate.page.looks import look_rules, patterns
 from lstmsim.program.accounts import totals_of
 from lstmsim.analysis.report import ACCOUNTS
 from lstmsim.analysis.timeline import build_timeline
@@ -64,11 +64,11 @@ assert latency_shares(program, trace)[0, list(SHARES).index("refresh")] == 12
 
 assert "refresh" not in ACCOUNTS and STATES[-1] == "refresh"
 assert (SHARES["refresh"], SPENT["refresh"]) == ("refresh share", "refresh spent")
-assert (GLOSSARY["refresh"], _held_by("refresh", {}), _next_wait("refresh", {})) == (
+assert (GLOSSARY["refresh"], held_words("refresh", {}), _next_wait("refresh", {})) == (
     "refresh glossary", "refresh held_by", "refresh next_wait"
 )
 assert "stall: refresh" in wait_names() and colour_of(state_word("refresh"))[1] >= PALE
-assert "--w-refresh:#CCCCCC" in look_rules() and "--w-refresh:#222222" in look_rules(dark=True)
+assert "--w-refresh:#CCCCCC" in look_rules() and "--w-refresh:#222222" in look_rules()
 assert 'id="p-w-refresh"' in patterns()
 timeline = build_timeline(program, trace, ["t"], "chip", 250.0)
 (legend,) = plot(timeline).legends

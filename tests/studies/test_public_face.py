@@ -65,6 +65,11 @@ def compare() -> None:
     same(result.to_dict(), "compare", "scenario.yaml", "--chip", "column-npu-64k")
 
 
+def diff() -> None:
+    result = lstmsim.diff(file("scenario.yaml", PLAIN), overrides=["jobs.0.steps=4"])
+    same(result.to_dict(), "diff", "scenario.yaml", "--set", "jobs.0.steps=4")
+
+
 def validate() -> None:
     same(lstmsim.validate("brainwave-fitted").to_dict(), "validate", "brainwave-fitted")
 
@@ -122,6 +127,13 @@ def run_rtl() -> None:
 def search() -> None:
     result = lstmsim.search(file("scenario.yaml", PLAIN), 4096)
     same(result.to_dict(), "search", "scenario.yaml", "--npe", "4096")
+
+
+def design() -> None:
+    axes = {"chip.cores.0.ep": [4, 8, 16], "chip.cores.0.threads": [1, 2]}
+    result = lstmsim.design(file("scenario.yaml", PLAIN), "alveo-u250", minimise=["cycles", "npe"], axes=axes, jobs=1)
+    options = ("--axis", "chip.cores.0.ep=4,8,16", "--axis", "chip.cores.0.threads=1,2", "--jobs", "1")
+    same(result.to_dict(), "design", "scenario.yaml", "--device", "alveo-u250", "--minimise", "cycles,npe", *options)
 
 
 def sweep() -> None:
@@ -186,7 +198,22 @@ def list_known() -> None:
 CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
-        *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
+        *(
+            simulate,
+            compare,
+            diff,
+            validate,
+            accuracy,
+            serve,
+            saturate,
+            load_latency,
+            fit,
+            search,
+            design,
+            sweep,
+            merge,
+            timeline,
+        ),
         *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known),
     )
 }

@@ -18,7 +18,8 @@ import pytest
 
 import lstmsim
 from lstmsim.analysis.report_text import report_json
-from lstmsim.report.results import Result, Table
+from lstmsim.base.errors import InputError
+from lstmsim.report.results import Result, Table, in_page
 from lstmsim.studies.simulate.run import about
 from tests.core_needed import names_with_core
 
@@ -50,6 +51,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Explanation": (lambda: lstmsim.explain(lstmsim.run(PLAIN)), -1),
     "ProgramRun": (lambda: lstmsim.run_program(kept()), 2),
     "Comparison": (lambda: lstmsim.compare(PLAIN, ["column-npu-64k"]), 2),
+    "Diff": (lambda: lstmsim.diff(PLAIN, overrides=["jobs.0.steps=4"]), -1),
     "Fits": (lambda: lstmsim.fit(PLAIN, ["alveo-u250", "stratix-10-gx-2800"], with_energy=True), 6),
     "Fit": (lambda: lstmsim.fit(PLAIN, "alveo-u250")[0], 3),
     "Energy": (lambda: lstmsim.energy(PLAIN)[0], None),
@@ -63,6 +65,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "FusionReport": (lambda: lstmsim.run_fusion("softmax", sizes={"rows": 8}), 4),
     "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 7),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
+    "Design": (lambda: lstmsim.design(PLAIN, "none", axes={"chip.cores.0.ep": [4, 8, 16]}, jobs=1), 1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),
     "Validation": (lambda: lstmsim.validate("brainwave-fitted"), 6),
@@ -148,6 +151,35 @@ def check_pandas(result: Any, records: list[dict[str, Any]]) -> None:
     assert set(frame.columns) == {column for record in records for column in record}
 
 
+def check_polars(result: Any, records: list[dict[str, Any]]) -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed: tables as frames are not tested")
+    frame = result.to_polars()
+    assert isinstance(frame, polars.DataFrame)
+    assert frame.height == len(records)
+    assert set(frame.columns) == {column for record in records for column in record}
+
+
+@pytest.mark.needs_core
+def test_tables_as_frames_of_polars() -> None:
+    result = result_of("Report")
+    check_polars(result, result.to_records())
+
+
+@pytest.mark.needs_core
+def test_frames_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(InputError, match=rf"to_{name}\(\) needs the extra: pip install 'lstmsim\[{name}\]'"):
+            getattr(result_of("Report"), f"to_{name}")()
+
+
+def test_a_picture_that_cannot_be_drawn_is_a_sentence() -> None:
+    def refuse() -> Any:
+        raise InputError("nothing <to> draw")
+
+    assert in_page(refuse) == "<p>no picture: nothing &lt;to&gt; draw</p>"
+
+
 def test_every_class_of_results_is_tested() -> None:
     assert classes() == set(RESULTS)
 
@@ -160,8 +192,11 @@ def test_the_html_of_a_report_escapes_names() -> None:
 
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
-    assert result.to_dict() == report_json(result.report) | about(result.scenario)
-    assert result._repr_html_() == result.report._repr_html_()
+    stamp = {"stamp": result.report.stamp.to_dict()}
+    assert result.to_dict() == report_json(result.report) | stamp | about(result.scenario)
+    shown = result._repr_html_()
+    assert shown.startswith(result.report._repr_html_())
+    assert shown.count('src="data:image/png;base64,') == 1
 
 
 def test_without_pandas_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,16 +47,27 @@ def product() -> Any:
 
 
 @functools.cache
+def simulated_kernels() -> Any:
+    """A report with the times of its kernels."""
+    return lstmsim.run_fusion("softmax", sizes={"rows": 8}, numbers=False)
+
+
+@functools.cache
 def fused() -> Any:
     return lstmsim.run_fusion("softmax", cycles=False, numbers=False, modes=["op", "stitch"])
+
+
+@functools.cache
+def designed() -> Any:
+    return lstmsim.design(PLAIN, "none", axes={"chip.cores.0.ep": [8, 16]}, jobs=1)
 
 
 #: Right values of arguments; by the function where they are not the same for all.
 RIGHT: dict[str, Callable[[], Any]] = {
     **{name: (lambda: PLAIN) for name in ("scenario", "source")},
-    **dict.fromkeys(("result", "timeline"), run),
+    **dict.fromkeys(("result", "timeline", "a", "b"), run),
     **{name: (lambda: None) for name in ("model", "module", "imported", "outputs", "report", "comparison", "curves")},
-    **{name: (lambda: None) for name in ("swept", "graph")},
+    **{name: (lambda: None) for name in ("swept", "graph", "diff")},
     "fits": lambda: lstmsim.fit(PLAIN, "ecp5-85"),
     "name": lambda: "lstm-256",
     "path": lambda: "t.json",
@@ -67,6 +78,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "threads": lambda: [1],
     "folder": lambda: "out",
     "npe": lambda: 16384,
+    "device": lambda: "none",
     "program": lambda: "p.npz",
     "spec": lambda: SPEC,
 }
@@ -75,6 +87,8 @@ OF: dict[str, Callable[[], dict[str, Any]]] = {
     "outputs": lambda: {"random_weights": 0},
     "run_sparse": lambda: {"matrix": "m.mtx", "baselines": False},
     "load_chip": lambda: {"name": "edge"},
+    "design": lambda: {"axes": {"chip.cores.0.ep": [8, 16]}, "jobs": 1},
+    "plot_design": lambda: {"result": designed()},
     "load_graph": lambda: {"source": "softmax"},
     "load_program": lambda: {"path": "p.npz"},
     "save_program": lambda: {"program": run(), "path": "p2.npz"},
@@ -88,7 +102,7 @@ OF: dict[str, Callable[[], dict[str, Any]]] = {
     "plot_threads": lambda: {"report": product()},
     "run_fusion": lambda: {"graph": "softmax", "cycles": False, "numbers": False},
     "plot_fusion": lambda: {"report": fused()},
-    "plot_kernels": lambda: {"report": fused()},
+    "plot_kernels": lambda: {"report": simulated_kernels()},
     "validate": lambda: {"groups": ["brainwave-fitted"]},
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lstmsim.analysis.explanations.explanation import Explanation, Leg, leg_words
 from lstmsim.analysis.explanations.slowest import LatencyShare, Slowest
-from lstmsim.analysis.explanations.what_if import Alternative, WhatIf
+from lstmsim.analysis.explanations.what_if import WORTH_FROM, Alternative, WhatIf
 from lstmsim.model.figures import Words
 
 #: A share that is shown as 100.0 %.
@@ -160,30 +160,47 @@ def _beside(explanation: Explanation) -> str:
 def _advice(explanation: Explanation) -> list[str]:
     """Which change and which pair shorten the run most, and which ones use the multipliers best if these are others."""
     tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
-    best = explanation.what_if.best
+    best, worth = explanation.what_if.best, explanation.what_if.worth_most
     if best is None:
         sentences = ["No single change that was tried shortens it." if tried else "No change was tried."]
+    elif worth is best:
+        text = "Of single changes, this is worth most for its price, and shortens it most"
+        sentences = [f"{text}: {_change(best)}, {_to(explanation, best)}{_price(best)}."]
     else:
-        sentences = [f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}."]
+        sentences = [_worth(explanation, worth)] if best.price is not None else []
+        text = f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}"
+        sentences.append(f"{text}{_price(best)}.")
     saved = 0 if best is None else best.saved_cycles
     pair = next((each for each in explanation.what_if.pairs if each.saved_cycles > saved), None)
     if pair is not None:
-        sentences.append(f"Of pairs, this shortens it most: {_change(pair)}, {_to(explanation, pair)}.")
+        sentences.append(f"Of pairs, this shortens it most: {_change(pair)}, {_to(explanation, pair)}{_price(pair)}.")
     fullest, fuller = _fullest(tried), _fullest(explanation.what_if.pairs)
     useful = explanation.utilization
     if fullest is not None and fullest is not best and fullest.utilization > useful:
         then = f"{100 * useful:.1f} % to {100 * fullest.utilization:.1f} %"
         sentences.append(
-            f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{_work(fullest)}."
+            f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{_work(fullest)}"
+            f"{_price(fullest)}."
         )
     alone = max(useful, 0.0 if fullest is None else fullest.utilization)
     if fuller is not None and fuller is not pair and fuller.utilization > alone:
         then = f"{100 * useful:.1f} % to {100 * fuller.utilization:.1f} %"
         sentences.append(
             f"Of pairs, utilization gains most by: {_change(fuller)}, from {then}, at {fuller.cycles:,} "
-            f"cycles{_work(fuller)}."
+            f"cycles{_work(fuller)}{_price(fuller)}."
         )
     return sentences
+
+
+def _worth(explanation: Explanation, worth: Alternative | None) -> str:
+    """What saves most for its price."""
+    if worth is None:
+        return f"No change of a known price that fits saves {100 * WORTH_FROM:g} % or more."
+    return f"Worth most for its price: {_change(worth)}, {_to(explanation, worth)}{_price(worth)}."
+
+
+def _price(each: Alternative) -> str:
+    return "" if each.price is None else f"; price: {each.price.text}"
 
 
 def _fullest(tried: Sequence[Alternative]) -> Alternative | None:
@@ -278,7 +295,7 @@ def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
     return [
         f"Of single changes tried with the same requests, this shortens the slowest most: {change}, "
         f"from {slow.latency.slowest:,.0f} cycles on average to {best.latency.slowest:,.0f} "
-        f"({_share_slowest_answer(saved, slow.latency.slowest)} less).",
-        *([f"Of pairs: {pair.name}, to {pair.latency.slowest:,.0f}."] if pair and pair.latency else []),
+        f"({_share_slowest_answer(saved, slow.latency.slowest)} less{_price(best)}).",
+        *([f"Of pairs: {pair.name}, to {pair.latency.slowest:,.0f}{_price(pair)}."] if pair and pair.latency else []),
         *([f"{beside}."] if others else []),
     ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
-from lstmsim.analysis.explanations.slowest import Slowest, slowest
-from lstmsim.analysis.explanations.what_if import WhatIf, what_if
+from lstmsim.analysis.explanations.slowest import RequestCycles, Slowest, cycles_by_request, slowest
+from lstmsim.analysis.explanations.what_if import Prices, WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import MainUnit, Words
 from lstmsim.model.scenario import Scenario
@@ -114,6 +115,19 @@ class Step:
     held_by: str
 
 
+@dataclass(frozen=True)
+class PathPart:
+    """Cycles of the path of one name and one cause.
+
+    what: the name, of `Share.name`.
+    why: what the next operation on the path waited for, of `critical_path.HELD_BY`.
+    """
+
+    what: str
+    why: str
+    cycles: int
+
+
 class PathTable:
     """The path with a name (in the machine's words), a layer and a time step for every segment."""
 
@@ -161,6 +175,13 @@ class PathTable:
         cycles = _sums(self.path.held_by, self.path.cycles, len(HELD_BY))
         causes = sorted(zip(HELD_BY, cycles, strict=True), key=lambda pair: -pair[1])
         return {name: count for name, count in causes if count}
+
+    def parts(self) -> list[PathPart]:
+        """Cycles by name and cause together, most first. They add up to the makespan."""
+        cycles = _sums(self.name * len(HELD_BY) + self.path.held_by, self.path.cycles, len(self.names) * len(HELD_BY))
+        places = ((self.names[at // len(HELD_BY)].name, HELD_BY[at % len(HELD_BY)]) for at in range(len(cycles)))
+        parts = [PathPart(*place, count) for place, count in zip(places, cycles, strict=True) if count]
+        return sorted(parts, key=lambda part: (-part.cycles, part.what, part.why))
 
     def leg_bounds(self) -> tuple[Numbers, Numbers]:
         """The first segment of each way off the main unit, and the first segment after the way."""
@@ -297,6 +318,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     jobs: names of the jobs; `Step.task` is a place in them.
     shares: cycles of the path by name; they add up to the makespan.
     causes: cycles of the path by what its next operation waited for; they add up to the makespan.
+    parts: cycles of the path by both; they add up to the makespan.
     legs: the ways of the path off the main unit and back.
     heart: some steps of the path around the way off the main unit that costs most, or else in the middle.
     path: the first steps of the path, at most `MAX_STEPS`.
@@ -304,6 +326,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     handovers: how often the path goes from a job to the job that got its thread.
     what_if: what other machines would have made of the same jobs.
     slowest: what held the slowest requests up; None where all jobs come in one cycle.
+    requests: for each job its latency and the cycles of which it consists; None for one that was rejected.
     unit: what people call the main unit of a core, in traces too; a machine may call it otherwise than its Program.
     units: what people call all main units.
     instances: of how many equal units a core's main unit consists; `array_cycles` counts each.
@@ -322,6 +345,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     jobs: tuple[str, ...]
     shares: tuple[Share, ...]
     causes: dict[str, int]
+    parts: tuple[PathPart, ...]
     legs: tuple[Leg, ...]
     heart: tuple[Step, ...]
     path: tuple[Step, ...]
@@ -329,6 +353,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     handovers: int
     what_if: WhatIf
     slowest: Slowest | None = None
+    requests: tuple[RequestCycles | None, ...] = ()
     unit: str = MainUnit().name
     units: str = MainUnit().bound
     instances: int = 1
@@ -337,7 +362,11 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
 
 
 def explain(
-    scenario: Scenario, program: Program, trace: Trace, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    progress: Callable[[int, int], None] | None = None,
+    prices: Prices | None = None,
 ) -> Explanation:
     """Explain why a run took as long as it did.
 
@@ -359,13 +388,13 @@ def explain(
     makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
     words = {name: each for core in figures for name, each in core.words.items()}
     table = PathTable(index, path, words)
-    first, last = table.joined()
-    heart = slice(*_heart(table, first.tolist()))
-    served = (trace.task("core") >= 0).tolist()
-    # a machine may have further tasks behind those of the jobs
-    work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
+    work = _work(scenario, trace)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
-    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
+    requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
+    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)
+    changes = what_if(
+        scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks, prices
+    )
     issued = sum((core.peak // core.instances) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -377,20 +406,37 @@ def explain(
         array_useful=work / issued if issued else 0.0,
         cores=len(figures),
         jobs=(*(job.name for job in scenario.jobs), *(each.name for each in program.tasks[len(scenario.jobs) :])),
-        shares=tuple(table.shares()),
-        causes=table.causes(),
-        legs=tuple(table.legs()),
-        heart=tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
-        path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
-        path_steps=len(first),
+        **_of_path(table),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
+        what_if=changes,
         slowest=slow,
+        requests=requests,
         unit=figures[0].unit.name,
         units=figures[0].unit.bound,
         instances=figures[0].instances,
         words=words,
     )
+
+
+def _of_path(table: PathTable) -> dict[str, Any]:
+    """What an explanation says of the critical path."""
+    first, last = table.joined()
+    heart = slice(*_heart(table, first.tolist()))
+    return {
+        "shares": tuple(table.shares()),
+        "causes": table.causes(),
+        "parts": tuple(table.parts()),
+        "legs": tuple(table.legs()),
+        "heart": tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
+        "path": tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
+        "path_steps": len(first),
+    }
+
+
+def _work(scenario: Scenario, trace: Trace) -> int:
+    """Multiply-accumulates of the jobs that were served. A machine may have further tasks behind those of the jobs."""
+    served = (trace.task("core") >= 0).tolist()
+    return sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
 
 
 def _array(program: Program) -> str:

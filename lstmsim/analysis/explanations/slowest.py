@@ -229,13 +229,40 @@ class LatencyShare:
 
 
 @dataclass(frozen=True)
-class SlowRequest:
-    """One of the slowest requests; its cycles by name add up to the latency, names of 0 cycles are left out."""
+class RequestCycles:
+    """A request that was served; its cycles by name add up to the latency, names of 0 cycles are left out."""
 
     job: str
     arrival: int
     latency_cycles: int
     cycles: dict[str, int]
+
+
+#: The name of cycles of a task that is at work in units whose cycles have no names.
+OTHER = "other"
+
+
+def cycles_by_request(
+    jobs: Sequence[str], program: Program, trace: Trace, unit: str = WORK
+) -> tuple[RequestCycles | None, ...]:
+    """Say for each job of which cycles its latency consists; None for a job that was rejected.
+
+    jobs: the names of the first tasks of the program; further tasks do their work.
+    unit: the name of cycles in which a job's own work issues.
+    """
+    shares = latency_shares(program, trace, len(jobs))[: len(jobs)]
+    names = [*(unit if each == WORK else each for each in SHARES), OTHER]
+    core, arrived, finish = (trace.task(name)[: len(jobs)] for name in ("core", "arrived", "finish"))
+    latencies = finish - arrived
+    # only a program that no machine made has a job on a core without an accounted unit
+    table = np.append(shares, (latencies - shares.sum(axis=1))[:, None], axis=1)
+    rows = zip(jobs, core.tolist(), arrived.tolist(), latencies.tolist(), table.tolist(), strict=True)
+    return tuple(
+        RequestCycles(job, came, latency, {name: count for name, count in zip(names, counts, strict=True) if count})
+        if place >= 0
+        else None
+        for job, place, came, latency, counts in rows
+    )
 
 
 @dataclass(frozen=True)
@@ -264,7 +291,7 @@ class Slowest:
     rejected: int
     latency: TailLatency
     shares: tuple[LatencyShare, ...]
-    listed: tuple[SlowRequest, ...]
+    listed: tuple[RequestCycles, ...]
     way: str
     split: bool = False
     unit: str = WORK
@@ -288,18 +315,29 @@ def tail_latency(latencies: Numbers) -> TailLatency:
 
 
 def slowest(
-    jobs: Sequence[Job], program: Program, trace: Trace, unit: str = WORK, words: Mapping[str, Words] | None = None
+    jobs: Sequence[Job],
+    program: Program,
+    trace: Trace,
+    unit: str = WORK,
+    words: Mapping[str, Words] | None = None,
+    requests: Sequence[RequestCycles | None] | None = None,
 ) -> Slowest | None:
-    """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served."""
+    """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served.
+
+    requests: what `cycles_by_request` gives for the jobs, if it is known.
+    """
     way = arriving(jobs)
-    served = np.flatnonzero(trace.task("core")[: len(jobs)] >= 0)
-    if way == "at once" or len(served) < 2:
+    if way == "at once":
         return None
-    shares = latency_shares(program, trace, len(jobs))[served]
-    latencies = (trace.task("finish") - trace.task("arrived"))[served]
+    if requests is None:
+        requests = cycles_by_request([job.name for job in jobs], program, trace, unit)
+    served = [each for each in requests if each is not None]
+    if len(served) < 2:
+        return None
+    latencies = np.array([each.latency_cycles for each in served], dtype=np.int64)
     last = slowest_of(latencies)
     names = [unit if each == WORK else each for each in SHARES]
-    means = [(each, shares[:, place]) for place, each in enumerate(names)]
+    means = [(each, np.array([one.cycles.get(each, 0) for one in served], dtype=np.int64)) for each in names]
     columns = [LatencyShare(name, float(column[last].mean()), float(column.mean())) for name, column in means]
     arrays = np.array([not core.shared for core in program.cores])
     return Slowest(
@@ -309,15 +347,7 @@ def slowest(
         rejected=len(jobs) - len(served),
         latency=tail_latency(latencies),
         shares=tuple(sorted((each for each in columns if each.slowest or each.all), key=lambda each: -each.slowest)),
-        listed=tuple(
-            SlowRequest(
-                jobs[served[row]].name,
-                int(trace.task("arrived")[served[row]]),
-                int(latencies[row]),
-                {name: count for name, count in zip(names, shares[row].tolist(), strict=True) if count},
-            )
-            for row in last[:MAX_LISTED].tolist()
-        ),
+        listed=tuple(served[row] for row in last[:MAX_LISTED].tolist()),
         way=way,
         split=bool(arrays[trace.thread_slot("core")].any()),
         unit=unit,

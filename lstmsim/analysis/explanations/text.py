@@ -127,7 +127,7 @@ def _window(explanation: Explanation, window: Window) -> str:
 
 def _what_if(tried: WhatIf, utilization: float, first: list[str]) -> Iterator[Section]:
     """What helps most, then tables of single changes and of pairs; nothing if nothing was tried."""
-    known = [each for each in tried.alternatives if each.cycles is not None]
+    known = [each for each in tried.by_worth if each.cycles is not None]
     parts: list[Part] = []
     if known:
         rows = [["as it is", "", tried.base_cycles, "", "", percent(utilization, 1)]]
@@ -226,7 +226,9 @@ def _shares(explanation: Explanation) -> Section:
         for each in explanation.shares
     ]
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_held_by(name, words)} {percent(count, total)}" for name, count in explanation.causes.items())
+    causes = ", ".join(
+        f"{held_words(name, words)} {percent(count, total)}" for name, count in explanation.causes.items()
+    )
     columns: list[str | Column] = ["<name", "cycles", "share", Column("", left=True, bar=20), "<meaning"]
     note = Text(f"by what the path waited for: {causes}", hang=2)
     return Section.of(grid(columns, rows, headed=False), note, title=title)
@@ -244,7 +246,8 @@ _OTHERS = {
 }
 
 
-def _held_by(name: str, own: Mapping[str, Words]) -> str:
+def held_words(name: str, own: Mapping[str, Words]) -> str:
+    """Say what the next operation of the path waited for, one of `critical_path.HELD_BY`."""
     usual = _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
     return own.get(name, Words()).held_by or usual
 
@@ -345,6 +348,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "slowest": None if explanation.slowest is None else _slowest_json(explanation.slowest, explanation.what_if),
         "shares": [{**picked(each, "name kind unit"), **shared(each.cycles)} for each in explanation.shares],
         "causes": {name: shared(count) for name, count in explanation.causes.items()},
+        **picked(explanation, "parts"),
         "legs": [
             {
                 "name": _called(each, words),
@@ -355,6 +359,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
             }
             for each in explanation.legs
         ],
+        **picked(explanation, "requests"),
         "handovers": explanation.handovers,
         "heart": [_step_json(explanation, each) for each in explanation.heart],
         "path_steps": explanation.path_steps,

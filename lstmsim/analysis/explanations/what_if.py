@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,26 @@ _PAIR_ROWS = MAX_ROWS // 4
 
 
 @dataclass(frozen=True)
+class Price:
+    """What a change costs.
+
+    text: in words, to stand after "price:".
+    more: what is built more, as a share of the chip, or of the device where one is known; None: nobody can say.
+    fits: whether the changed chip fits the device; None: no device is known, or its table does not tell.
+    """
+
+    text: str
+    more: float | None = None
+    fits: bool | None = None
+
+
+#: A change and what it costs.
+Prices = Callable[[Change], Price]
+#: A change that saves a smaller share of the cycles is not advised for its price, however little it costs.
+WORTH_FROM = 0.01
+
+
+@dataclass(frozen=True)
 class Alternative:
     """One change, or a pair of them, and its result.
 
@@ -33,6 +54,8 @@ class Alternative:
     saved_cycles: how many cycles less than the run that is explained; negative if the change did harm.
     work: multiply-accumulates, as a multiple of those of the run that is explained.
     latency: latencies of the requests; None if all come at once or if other requests were served than in that run.
+    pair: the two changes that it consists of; None: it is a single one.
+    price: what it costs; None: nobody asked.
     """
 
     name: str
@@ -44,6 +67,17 @@ class Alternative:
     refused: str = ""
     latency: TailLatency | None = None
     pair: tuple[str, str] | None = None
+    price: Price | None = None
+
+    def worth(self, base_cycles: int) -> float:
+        """Share of the cycles saved for each share of the chip that is built more; infinite where nothing is.
+
+        0 for what saves less than `WORTH_FROM`, does other work, has no known price, or does not fit the device.
+        """
+        price, saved = self.price, self.saved_cycles / max(base_cycles, 1)
+        if price is None or price.more is None or price.fits is False or saved < WORTH_FROM or self.work != 1:
+            return 0.0
+        return saved / price.more if price.more > 0 else inf
 
 
 @dataclass(frozen=True)
@@ -66,6 +100,17 @@ class WhatIf:
         """The single change that saves most cycles; None if none saves any."""
         first = self.alternatives[0] if self.alternatives else None
         return first if first is not None and first.saved_cycles > 0 else None
+
+    @property
+    def by_worth(self) -> tuple[Alternative, ...]:
+        """The changes as they are advised: what saves most for its price first, of equals what saves most."""
+        return tuple(sorted(self.alternatives, key=lambda each: -each.worth(self.base_cycles)))
+
+    @property
+    def worth_most(self) -> Alternative | None:
+        """The single change that saves most for its price; None: none that can be bought saves anything to speak of."""
+        first = self.by_worth[0] if self.alternatives else None
+        return first if first is not None and first.worth(self.base_cycles) > 0 else None
 
     @property
     def best_for_slowest(self) -> Alternative | None:
@@ -147,6 +192,7 @@ def what_if(
     progress: Callable[[int, int], None] | None = None,
     work: int | None = None,
     tasks: NDArray[np.int64] | None = None,
+    prices: Prices | None = None,
 ) -> WhatIf:
     """Simulate a scenario again and again, each time with one change, then with pairs of them."""
     base_work = sum(job.macs for job in scenario.jobs) if work is None else work
@@ -159,7 +205,9 @@ def what_if(
         for number, change in enumerate(changes, done):
             if progress is not None:
                 progress(number, total)
-            results.append(_tried(change, base_cycles, base_work, tasks))
+            result = _tried(change, base_cycles, base_work, tasks)
+            known = None if prices is None or result.cycles is None else prices(change)
+            results.append(replace(result, price=known))
         return results
 
     alternatives = tried(all_changes[:count], 0, count + most_pairs)

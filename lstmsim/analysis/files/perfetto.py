@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.files.columns import Spans, as_json, facts, timeline_of, unpacked
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, busy_windows, window_edges
+from lstmsim.analysis.spans import busy_windows, step_edges, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import CAUSES
@@ -71,7 +72,7 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """How busy main units are in windows of time."""
+    """How busy main units are in windows of time, each of which has at least so many cycles."""
 
     window_cycles: int
     edges: list[int]
@@ -80,12 +81,13 @@ class Counters:
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
     """Count how busy main units are from cycle `start` to cycle `end`."""
-    edges: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
-    if len(edges) < 2:
+    plain: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
+    if len(plain) < 2:
         return Counters(0, [], {})
+    edges, on_steps = step_edges(timeline, start, end, _WINDOWS)
     by_core = busy_windows(timeline, edges)
-    window = int(edges[1] - edges[0])
-    text = f"busy % (windows of {window:,} cycle{'s' * (window > 1)})"
+    window = int(plain[1] - plain[0])
+    text = f"busy % (windows of {'at least ' * on_steps}{window:,} cycle{'s' * (window > 1)})"
     if len(by_core) > 1:
         shares = {f"all {timeline.unit}s {text}": np.mean(list(by_core.values()), axis=0)}
         shares |= {f"{Row(core, MAIN, unit=timeline.unit).name} {text}": each for core, each in by_core.items()}
@@ -410,6 +412,16 @@ def _varint(values: NDArray[Any]) -> _Field:
     return (parts & 127 | more * 128).astype(np.uint8), lengths
 
 
+def _flows(timeline: Timeline, spans: slice) -> _Field:
+    """The flow of each span's job, as a field of 64 bits: work on units belongs to it; threads show it again."""
+    units = np.array([row.kind != "thread" for row in timeline.rows], dtype=bool)[timeline.row[spans]]
+    mine = units & (timeline.state[spans] == STATES.index("busy")) & (timeline.job[spans] >= 0)
+    content = np.empty((len(mine), 10), dtype=np.uint8)
+    content[:, :2] = (0xF9, 0x02)
+    content[:, 2:] = (timeline.job[spans].astype("<i8") + 1).view(np.uint8).reshape(-1, 8)
+    return content, 10 * mine
+
+
 def _message(tag: str, *fields: _Field) -> list[_Field]:
     """A message within another: its tag, its length, its fields."""
     lengths: Numbers = np.sum(np.broadcast_arrays(*(length for _, length in fields)), axis=0)
@@ -420,7 +432,8 @@ def _slices_protobuf(timeline: Timeline, spans: slice, name: Numbers) -> tuple[b
     """Begin and end of some spans as packets, and where each of them begins or, at last, all end.
 
     A packet has the fields timestamp (8), trusted_packet_sequence_id (10), track_event (11) and sequence_flags (13). An
-    event has category_iids (3), debug_annotations (4), type (9), name_iid (10) and correlation_id_str_iid (54).
+    event has category_iids (3), debug_annotations (4), type (9), name_iid (10), flow_ids (47) and
+    correlation_id_str_iid (54).
     """
     sequence, flags = _varint(_FIRST_ROW + timeline.row[spans]), _fixed("6802")
     arguments = []
@@ -428,8 +441,9 @@ def _slices_protobuf(timeline: Timeline, spans: slice, name: Numbers) -> tuple[b
         values = getattr(timeline, argument)[spans]
         annotation = _message("22", _fixed(f"08{index + 1:02x}20"), _varint(np.maximum(values, 0)))
         arguments += [(content, lengths * (values >= 0)) for content, lengths in annotation]
+    flow = _flows(timeline, spans)
     category, title = _varint(timeline.state[spans] + 1), _varint(name[spans] + 1)
-    event = _message("5a", _fixed("18"), category, *arguments, _fixed("480150"), title, _fixed("b003"), title)
+    event = _message("5a", _fixed("18"), category, *arguments, _fixed("480150"), title, _fixed("b003"), title, flow)
     begin = _message("0a", _fixed("40"), _varint(timeline.start[spans]), _fixed("50"), sequence, *event, flags)
     end = _message("0a", _fixed("40"), _varint(timeline.end[spans]), _fixed("50"), sequence, _fixed("5a024802"), flags)
     fields = begin + end

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vcd.gtkw import GTKWSave
+from vcd.gtkw import GTKWColor, GTKWSave
 from vcd.writer import VCDWriter
 
 from lstmsim.analysis.timeline import STATES, Row, Timeline
@@ -26,6 +26,10 @@ _WINDOW = (1600, 900)
 _TREE_PIXELS, _NAMES_PIXELS = 220, 220
 #: Pixels of frames, of the margin of the names, and of the scroll bar.
 _BESIDE_PIXELS = 120
+#: Most signals of groups that are open: a window has about 40 of them.
+_MOST_SHOWN = 120
+#: Form and colour of the variables of a row, in the order in which they stand.
+_LOOKS = {"busy": ("bin", GTKWColor.green), "state": ("ascii", GTKWColor.orange), "job": ("ascii", GTKWColor.violet)}
 #: At zoom 0 GTKWave draws one cycle on so many pixels, at zoom -1 two cycles, and so on.
 _FRAME_PIXELS = 200
 
@@ -64,12 +68,15 @@ def save_file(timeline: Timeline, dump: str) -> str:
     text.write(f"[sst_width] {_TREE_PIXELS}\n")
     save.signals_width(_NAMES_PIXELS)
     save.treeopen("lstmsim.")
+    shown = 0
     for name, rows in groups(timeline.rows).items():
-        with save.group(name):
+        # groups that have no room in the window are there, and closed
+        shown += 3 * len(rows)
+        with save.group(name, closed=shown > _MOST_SHOWN):
             for row in rows:
-                save.trace(f"{scope(row)}.busy", alias=f"{row.title} busy", datafmt="bin")
-                save.trace(f"{scope(row)}.state", alias=f"{row.title} state", datafmt="ascii")
-                save.trace(f"{scope(row)}.job", alias=f"{row.title} job", datafmt="ascii")
+                for variable, (form, colour) in _LOOKS.items():
+                    alias = f"{row.title} {variable}"
+                    save.trace(f"{scope(row)}.{variable}", alias=alias, datafmt=form, color=colour)
     return text.getvalue()
 
 

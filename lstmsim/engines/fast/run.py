@@ -74,6 +74,8 @@ def _functions() -> Any:
         ("feed", c_int64, [c_void_p, c_void_p, c_int64, c_int64, *said]),
         ("size", c_int64, [c_void_p, c_int64]),
         ("copy", None, [c_void_p, c_int64, c_void_p]),
+        ("take", c_void_p, [c_void_p, c_int64, POINTER(c_int64)]),
+        ("free", None, [c_void_p]),
         ("clear", None, [c_void_p, c_int64]),
         ("total", c_int64, [c_void_p, c_int64, *said]),
         ("waits", c_int64, [c_void_p, *said]),
@@ -84,6 +86,18 @@ def _functions() -> Any:
         function = getattr(core, f"lstmsim_{name}")
         function.restype, function.argtypes = result, arguments
     return core
+
+
+class _Numbers:
+    """Numbers that the core has handed over: an array that is made of them keeps them as long as it lives."""
+
+    def __init__(self, address: int | None, size: int) -> None:
+        self._address, self._free = address, _functions().lstmsim_free
+        where = {"data": (address, False)} if size else {"data": np.empty(0, dtype=np.int64)}
+        self.__array_interface__ = {"shape": (size,), "typestr": np.dtype(np.int64).str, "version": 3, **where}
+
+    def __del__(self) -> None:
+        self._free(self._address)
 
 
 class Machine:
@@ -144,6 +158,16 @@ class Machine:
         rows = np.empty((size // width, width), dtype=np.int64)
         self._core.lstmsim_copy(self._handle, table, rows.ctypes.data)
         return rows
+
+    def taken(self, table: Table, width: int) -> tuple[Ints, bool]:
+        """What the run has written to a table (not to `TASKS`), without a copy; the machine forgets it.
+
+        Behind it: whether the rows are known to stand in their canonical order.
+        """
+        size = self._core.lstmsim_size(self._handle, table)
+        in_order = c_int64()
+        numbers = _Numbers(self._core.lstmsim_take(self._handle, table, byref(in_order)), size)
+        return np.asarray(numbers).reshape(-1, width), bool(in_order.value)
 
     def clear(self, table: Table) -> None:
         """Forget what is in a table. The run writes on at its beginning."""
@@ -230,10 +254,12 @@ def _ran(program: Program | FlatProgram, *, keep: bool, check: bool) -> Machine:
 def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
     """Run a program to its end; `ProgramError` if it breaks a rule (check: look first), `DeadlockError` if stuck."""
     machine = _ran(program, keep=True, check=check)
-    tables = [(each, machine.table(Table[each.name.upper()], len(each.columns))) for each in TABLES]
-    # the machine has all rows once more
-    del machine
-    return Trace(**{each.name: each.ordered(rows) if each.order else rows for each, rows in tables})
+    tables = {TASKS.name: machine.table(Table.TASKS, len(TASKS.columns))}
+    for each in TABLES:
+        if each is not TASKS:
+            rows, in_order = machine.taken(Table[each.name.upper()], len(each.columns))
+            tables[each.name] = rows if in_order else each.ordered(rows)
+    return Trace(**tables)
 
 
 def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import Mistake
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.plan import Plan
 from lstmsim.machines.column.rtl.events import events as events
 from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
 from lstmsim.machines.column.rtl.events import words as words
@@ -20,10 +19,11 @@ from lstmsim.machines.column.rtl.planning import design as design
 from lstmsim.machines.column.rtl.readme import memory_rows, number_rows, readme
 from lstmsim.machines.column.rtl.tables import config
 from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
+from lstmsim.machines.column.subset import outside
 from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.jobs import JobNumbers, Values
-from lstmsim.model.scenario import Job, Scenario
+from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
@@ -42,54 +42,6 @@ PARTS = {
     "tail": "tail control",
     "dispatch": "dispatch",
 }
-
-_HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"
-
-#: Key of a job -> whether the job has it, and why it is refused.
-_OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
-    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
-    "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
-    "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
-    "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not rejected"),
-    "patience": (lambda job: job.patience is not None, "must be left out: jobs are not rejected"),
-    "initial": (
-        lambda job: job.states_of is not None,
-        "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",
-    ),
-    "arrival": (
-        lambda job: job.after is not None and job.states_of is None,
-        "must not follow other jobs: a job comes at a cycle that is known beforehand",
-    ),
-}
-
-
-def _of_jobs(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
-    """Refuse keys of jobs, each key once: a scenario may have thousands of jobs."""
-    for key, (has, text) in _OF_JOBS.items():
-        names = [job.name for job in scenario.jobs if has(job.settled(len(chip.cores)))]
-        if names:
-            more = f" (as for {len(names) - 1:,} more)" if len(names) > 1 else ""
-            yield Mistake(f"job {names[0]}: {key}", text + more)
-
-
-def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
-    for number, core in enumerate(chip.cores):
-        if core.tree_inputs not in (None, core.ep) and core.latency.add != 1:
-            text = f"must be 1 where a configurable tail adds up in its tree, got {core.latency.add}"
-            yield Mistake(f"chip {chip.name}: cores.{number}.latency.add", text)
-
-
-def _of_weights(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
-    """Refuse contents that take turns, are streamed, or lie on some cores only."""
-    try:
-        tight = Plan(chip, scenario.jobs).tight
-    except InputError as error:
-        yield from error.mistakes
-        return
-    if tight:
-        key = "weight_kib" if chip.memory is None else "memory"
-        text = "the weights of all models must fit on every core that their jobs may use; they stay there"
-        yield Mistake(f"chip {chip.name}: {key}", text)
 
 
 def written_files(
@@ -122,7 +74,7 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
     """Why a scenario is outside the subset, each with its key; empty if it is inside."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
-    mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)] or list(_of_weights(scenario, chip))
+    mistakes = outside(chip, scenario.jobs)
     return mistakes if mistakes or precision is None else too_large(design(scenario, precision))
 
 

@@ -8,7 +8,7 @@ the patent's stated orderings come out with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
-from lstmsim.machines.target import Clock, check_description
+from lstmsim.machines.target import PER_CYCLE, Clock, check_description
 from lstmsim.model.cell import Stage
 from lstmsim.model.figures import CoreFigures, Words
 from lstmsim.model.model import Model
@@ -52,6 +52,10 @@ def _depth(meaning: str, low: int = 1, source: str = _DEEP, vary: bool = True) -
 
 def _count(meaning: str, high: int = bounds.MAX_PES, source: str = "", follows: str = "", vary: bool = True) -> Key:
     return Key(meaning, "", 1, high, source=source, vary=vary, follows=follows)
+
+
+def _rate(meaning: str, source: str, vary: bool = True) -> Key:
+    return Key(meaning, PER_CYCLE, 1, bounds.MAX_SIZE, source=source, vary=vary)
 
 
 @checked("latency")
@@ -129,7 +133,7 @@ class ColumnCore:
     ep: Annotated[int, _count("elements in parallel")]
     vp: Annotated[int, _count("rows in parallel", follows="npe // ep")]
     threads: Annotated[int, _count("jobs that the core works on in turn", bounds.MAX_THREADS, _ONE_THREAD)] = 1
-    tail_width: Annotated[int, _count("units that enter the tail in a cycle", bounds.MAX_SIZE, _NARROW)] = 64
+    tail_width: Annotated[int, _rate("units that enter the tail", _NARROW)] = 64
     accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", bounds.MAX_BANKS, _TWO_BANKS)] = 2
     tree_inputs: Annotated[int | None, _count("leaves of each adder tree", source=_PLAIN_TREES)] = None
     cat: Annotated[int, _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES)] = 1
@@ -265,7 +269,6 @@ class Memory:
 
 #: Weights are streamed block by block, and a product needs the weights of its row block.
 _STREAMED = Words(
-    remedy="more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
     glossary="nothing can issue, because a row block's weights are still being streamed from the memory",
     next_wait="block's weights",
     leg="tiles wait for weights from the memory",
@@ -275,19 +278,13 @@ _STREAMED = Words(
 #: Name of cycles or losses, way off the array, or word of outputs -> words.
 WORDS = {
     **ARRAY_WORDS,
-    "hazard": Words(remedy="more threads with work would fill it, another ep and vp may shorten it"),
-    "backpressure": replace(
-        ARRAY_WORDS["backpressure"], remedy="more accumulator_banks or a larger tail_width would help"
-    ),
     "room": Words(
         called="bank",
         leg="a row block waits for a free accumulator bank",
         way="from a row block's last tile to the free accumulator bank that the next one takes",
     ),
-    "switch": replace(ARRAY_WORDS["switch"], remedy="coarse-grained threads or fewer switch_cycles would help"),
-    "ready": Words(remedy="`thread_policy: fine` shares the array among the threads"),
-    "reload": Words(
-        remedy="more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help"
+    "ready": Words(
+        remedy="`thread_policy: fine` shares the array among the threads (what that gives was not simulated)"
     ),
     "weights": _STREAMED,
     "CAT": Words(
@@ -328,7 +325,7 @@ class Exchange:
     latency_cycles: Annotated[
         int, _depth("from an element's turn on the link until other cores can read it", 0, _ACROSS, vary=False)
     ] = 8
-    width: Annotated[int, _count("elements that the link takes in a cycle", bounds.MAX_SIZE, _AS_TAIL, vary=False)] = 64
+    width: Annotated[int, _rate("elements that the link takes", _AS_TAIL, vary=False)] = 64
 
     @property
     def visible_cycles(self) -> int:

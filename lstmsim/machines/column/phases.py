@@ -280,12 +280,22 @@ def share_weights(model: Model, split: str, place: Sequence[int]) -> int:
     if not split:
         return model.macs_per_step
     members = len(place)
+    each: Sequence[int]
     if split == "rows":
-        each = [sum(_share_weights(layer, share, members) for layer in model.layers) for share in range(members)]
+        each = _weights_of_shares(model.layers, members)
     else:
         runs = layer_runs(model, members)
         each = [sum(model.layers[number].macs_per_step for number in run) for run in runs]
-    return max(sum(own for own, on in zip(each, place, strict=True) if on == core) for core in place)
+    held = dict.fromkeys(place, 0)
+    for own, core in zip(each, place, strict=True):
+        held[core] += own
+    return max(held.values())
+
+
+@lru_cache(64)
+def _weights_of_shares(layers: tuple[Layer, ...], shares: int) -> tuple[int, ...]:
+    # a job that may begin on any of its cores has as many places as cores
+    return tuple(sum(_share_weights(layer, share, shares) for layer in layers) for share in range(shares))
 
 
 def _share_weights(layer: Layer, share: int, shares: int) -> int:

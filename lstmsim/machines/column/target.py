@@ -5,7 +5,7 @@ The timing contract of the chip is docs/timing.md; `lstmsim.machines.column.pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,8 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
-from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
+from lstmsim.machines.column.subset import outside
+from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, StructuralModel, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import SPLITS, Job, claims_of
 from lstmsim.program.program import Buffer, Core, Program
@@ -184,6 +185,18 @@ class _ColumnTarget(Target):
         one = max(operations_per_step(model.layers, core) for core in cores)
         return PerStep(max(one, *instances), one + sum(instances))
 
+    def evidence(
+        self, chip: ColumnNpu, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """Generated RTL, whatever the sizes and latencies, inside what can be written as Verilog."""
+        why = outside(chip, jobs)
+        if why:
+            return Evidence(inside=f"outside generated RTL: {why[0]}")
+        what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
+        return Evidence(
+            what, "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
+        )
+
     def structural_model(self) -> StructuralModel:
         from lstmsim.machines.column.replay.walk import replay
 
@@ -230,6 +243,13 @@ class _ColumnTarget(Target):
             return []
         detail = "thread_policy coarse -> fine"
         return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
+
+    def memory_rate(self, chip: ColumnNpu) -> MemoryRate | None:
+        """The memory beside the chip, if there is one."""
+        if chip.memory is None:
+            return None
+        widest = max(core.weight_bits for core in chip.cores)
+        return MemoryRate(1000 * chip.memory.gb_per_s / chip.frequency_mhz, widest / 8, "memory.gb_per_s, weight_bits")
 
     def shared_parts(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and the links between cores where a job is split."""

@@ -17,7 +17,7 @@ from lstmsim.base.keys import Key, keys_of, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
-from lstmsim.machines.target import Clock, Entries, Fault, check_description
+from lstmsim.machines.target import PER_CYCLE, Clock, Entries, Fault, check_description
 from lstmsim.model.cell import REDUCTIONS, Cell
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model
@@ -102,7 +102,7 @@ def _ways(level: str) -> Key:
 
 
 def _rate(meaning: str, source: str) -> Key:
-    return Key(meaning, "", 1, 4096, source=source, vary=True)
+    return Key(meaning, PER_CYCLE, 1, 4096, source=source, vary=True)
 
 
 @checked("core")
@@ -132,7 +132,7 @@ class CpuCore:
     core_memory_cycles_per_line: Annotated[
         int, _cycles("a line that one core draws from memory", f"{_K}: load on one core 21.77 GB/s, 6.6 cycles")
     ] = 7
-    macs_per_cycle: Annotated[int, _rate("multiply-accumulates in a cycle", f"{_K}: 32 FP32 operations a cycle")] = 16
+    macs_per_cycle: Annotated[int, _rate("multiply-accumulates", f"{_K}: 32 FP32 operations a cycle")] = 16
     lanes: Annotated[int, _rate("elements of a vector", f"{_K}: vectors of 32 bytes")] = 8
     mr: Annotated[int, _rate("rows of a micro-tile", f"{_B}: sgemm 6 x 16")] = 6
     nr: Annotated[int, _rate("columns of a micro-tile", f"{_B}: sgemm 6 x 16")] = 16
@@ -141,8 +141,8 @@ class CpuCore:
     gemv: Annotated[
         bool, Key("whether products with one row (M = 1) have a kernel that packs neither A nor B", source=_GEMV)
     ] = True
-    pack_per_cycle: Annotated[int, _rate("elements packed in a cycle", _PACKED)] = 2
-    update_per_cycle: Annotated[int, _rate("elements of a buffer added to C in a cycle", _VECTOR)] = 8
+    pack_per_cycle: Annotated[int, _rate("elements packed", _PACKED)] = 2
+    update_per_cycle: Annotated[int, _rate("elements of a buffer added to C", _VECTOR)] = 8
     activation_cycles: Annotated[int, _cycles("an activation of one vector", _EXP)] = 20
     elementwise_cycles: Annotated[int, _cycles("any other operation on one vector", _ONE)] = 1
 

@@ -11,7 +11,7 @@ from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.change import Change, detail_of
 from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu, MulticoreEntries, up
 from lstmsim.machines.multicore.jobs import bound_of, lower, planned_products
-from lstmsim.machines.target import Fidelity, Target
+from lstmsim.machines.target import Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
@@ -106,6 +106,11 @@ class _MulticoreTarget(MulticoreEntries, Target):
             "numbers of jobs, which are timed and not computed",
         ),
     )
+
+    def memory_rate(self, chip: MulticoreCpu) -> MemoryRate:
+        """A line of each memory in `memory_cycles_per_line` cycles."""
+        rate = chip.domains * chip.line / chip.memory_cycles_per_line
+        return MemoryRate(rate, chip.element_bytes, "line, memory_cycles_per_line, element_bytes")
 
     def lower(self, chip: MulticoreCpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""

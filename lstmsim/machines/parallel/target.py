@@ -10,7 +10,8 @@ from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.assembly import PerStep, check_size
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
-from lstmsim.machines.target import Fault, Fidelity, Target
+from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
+from lstmsim.machines.target import Fault, Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.program import Program
@@ -112,6 +113,11 @@ class _ParallelTarget(Target):
         from lstmsim.machines.parallel.what_if import order_changes
 
         return order_changes(chip, jobs)
+
+    def memory_rate(self, chip: ParallelDevice) -> MemoryRate:
+        """A sector of each partition in `dram` cycles."""
+        rate = chip.partitions * SECTOR_BYTES / chip.dram
+        return MemoryRate(rate, chip.element_bytes, "partitions, dram, element_bytes")
 
     def kernels(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """How what follows the products of a step became kernels, where the cells' own kernels do not run."""

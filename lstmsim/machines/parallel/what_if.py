@@ -42,7 +42,8 @@ def changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:
         new = of_chip(chip)
         reported = f"{len(chip.cores)} -> {len(chip.cores) * 2}" if "cores" in new else detail_of([(chip, new)])
         if any(getattr(chip, key) != value for key, value in new.items()) and _fits(chip, new, jobs):
-            tried.append(Change(name, reported, replace(chip, **new), tuple(jobs)))
+            state = "what ran before is no part of the chip" if "l2_state" in new else ""
+            tried.append(Change(name, reported, replace(chip, **new), tuple(jobs), no_price=state))
     for name, of_core in _OF_CORES.items():
         new = of_core(chip.cores[0])
         core = replace(chip.cores[0], **new)

@@ -21,7 +21,7 @@ from lstmsim.base.checks import checked
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
 from lstmsim.machines.row.plan import PROGRAMS
-from lstmsim.machines.target import Clock, check_description
+from lstmsim.machines.target import PER_CYCLE, Clock, check_description
 from lstmsim.model.cells import CELLS
 from lstmsim.model.figures import CoreFigures, Words
 from lstmsim.model.model import Model
@@ -114,7 +114,9 @@ class RowCore:
     replicas: Annotated[int, _size("equal copies that work in lock-step", _PLAIN, high=1024)] = 1
     native_dimension: Annotated[int, _size("vectors are padded to a multiple of it", _PLAIN)] = 1
     chunk_groups: Annotated[int, _size("row groups that are worked on together", _PLAIN)] = 1
-    vector_lanes: Annotated[int, _size("elements that pass the vector pipe in a cycle", "intel/fpga-npu: DOTW")] = 40
+    vector_lanes: Annotated[
+        int, Key("elements that pass the vector pipe", PER_CYCLE, 1, MAX_SIZE, source="intel/fpga-npu: DOTW", vary=True)
+    ] = 40
     tile_loads: Annotated[bool, Key("a loader operation for each tile, else for each vector", source=_COMPILER)] = True
     dispatch_cycles: Annotated[int, _cycles("from one instruction to the next")] = 1
     start_cycles: Annotated[int, _cycles("before the first instruction of a job", 0, _COMPILER)] = 0
@@ -252,9 +254,6 @@ class Shape:
 #: Name of cycles or losses, or word of outputs -> words.
 WORDS = {
     **ARRAY_WORDS,
-    "hazard": Words(
-        remedy="smaller latencies would help, or inferences in one batch: this machine runs one job at a time"
-    ),
     "fetch": Words(glossary="sends instructions to the decoders, in order", behind="batch"),
     "mvu": Words(
         glossary="matrix-vector unit of a row-wise NPU: multiplies, once the whole vector is there", behind="fetch"
@@ -303,10 +302,11 @@ class RowNpu:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
         beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
         if beyond is None:
-            return self._too_large(job)
-        return (*self._too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
+            return self.too_large(job)
+        return (*self.too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
 
-    def _too_large(self, job: Job) -> tuple[str, ...]:
+    def too_large(self, job: Job) -> tuple[str, ...]:
+        """Say whether the weights of a job are more than the matrix memories hold."""
         shape = Shape(self.cores[job.allowed(1)[0]])
         limit = shape.core.matrix_words
         programs = [(layer, PROGRAMS[layer.cell.name](layer)) for layer in job.model.layers]

@@ -5,7 +5,7 @@ Lowering makes one phase for each block of a job's plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -16,7 +16,7 @@ from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.row.npu import Dispatch, RowCore, RowNpu, Shape
 from lstmsim.machines.row.plan import PROGRAMS, Block, plan
 from lstmsim.machines.row.timing import MVU, UNITS, BlockTimer, Wait, Written
-from lstmsim.machines.target import Fault, Fidelity, Target
+from lstmsim.machines.target import Evidence, Fault, Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.operations import Operation
@@ -174,6 +174,24 @@ def _dispatch_detail(chip: RowNpu, jobs: Sequence[Job]) -> str:
     return reported.pop() if len(reported) == 1 else "dispatch_cycles -> 1"
 
 
+#: Preset -> what its cycles of the published workloads equal; the preset that is fitted.
+_PUBLISHED = {"intel-npu-rtl": "Intel's RTL", "intel-npu-cpp": "Intel's own simulator"}
+_FITTED = "brainwave-s10"
+#: Least and most units of the workloads in published/intel_npu.csv, and most steps.
+_SIZES = (256, 1792, 8)
+
+
+def _published(job: Job) -> bool:
+    """Whether a job lies in the range of the published workloads."""
+    least, most, steps = _SIZES
+    layers = job.model.layers
+    plain = all(each.directions == 1 and each.cell.name in ("dense", "rnn", "gru-lbr0", "lstm") for each in layers)
+    dense = all(each.cell.name == "dense" for each in layers)
+    sizes = [size for each in layers for size in (each.hidden, each.input)]
+    whole = job.batch in ((6, 18) if dense else (6,)) and not job.frame_interval and (dense or len(layers) == 1)
+    return plain and whole and job.steps <= steps and least <= min(sizes) <= max(sizes) <= most
+
+
 class _RowTarget(Target):
     """The row-wise NPU; in a file, what `by_cell` leaves out is as for all cells."""
 
@@ -226,6 +244,31 @@ class _RowTarget(Target):
         """Bounds on the operations of one step; a job runs on one core, so `split` and `members` do not matter."""
         most = max(_operations_per_step(model, core, batch) for core in cores)
         return PerStep(most, most)
+
+    def evidence(
+        self, chip: RowNpu, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """Intel's hardware or simulator for their presets, whatever the clock; for Brainwave's, fitted figures."""
+        if preset == _FITTED and not changed:
+            cells = {each.cell for core in chip.cores for each in core.by_cell}
+            beyond = next(filter(None, (chip.cores[job.allowed(1)[0]].beyond_fit(job.model) for job in jobs)), None)
+            sizes = f"one layer of {', '.join(sorted(cells))} of the sizes fitted, within 5 %"
+            return Evidence("no hardware: fitted to published latencies", f"outside: {beyond}" if beyond else sizes)
+        if preset not in _PUBLISHED or set(changed) - {"frequency_mhz"}:
+            return Evidence()
+        least, most, steps = _SIZES
+        sizes = (
+            "one job of one layer of rnn, gru-lbr0 or lstm, or of dense layers, "
+            f"{least} to {most} units, up to {steps} steps, a batch of 6"
+        )
+        outer = "several jobs" if len(jobs) > 1 else ""
+        for job in jobs:
+            if not _published(job) or chip.too_large(job):
+                outer = outer or job.name
+        what = f"{_PUBLISHED[preset]}, 19 published workloads to the cycle"
+        if outer:
+            return Evidence(inside=f"outside what {what} equal ({sizes}): {outer}")
+        return Evidence(what, f"the range of their sizes: {sizes}")
 
     def hardware(self) -> Hardware:
         from lstmsim.machines.row.hardware import HARDWARE

@@ -31,11 +31,12 @@ def escaped(text: str) -> Markup:
 
     Characters that a page may not hold or would not show (controls, halves of letters) become U+FFFD.
     """
-    if isinstance(text, Markup):
-        return text
-    if not text.isprintable():
-        text = "".join(_shown(letter) for letter in text)
-    return Markup(html.escape(text))
+    return text if isinstance(text, Markup) else Markup(html.escape(printable(text)))
+
+
+def printable(text: str) -> str:
+    """Give a text with U+FFFD for each character that a page may not hold or would not show."""
+    return text if text.isprintable() else "".join(_shown(letter) for letter in text)
 
 
 def _shown(letter: str) -> str:
@@ -74,7 +75,7 @@ def element(name: str, *content: str, **values: str | float | None) -> Markup:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading, reached as `#name`."""
+    """A part of the page with a heading (empty: none), reached as `#name`."""
 
     name: str
     title: str
@@ -83,6 +84,8 @@ class Section:
     @property
     def html(self) -> Markup:
         """The part's markup."""
+        if not self.title:
+            return element("section", self.content, id=self.name)
         heading = element("h2", self.title, id=f"{self.name}-title")
         return element("section", heading, self.content, id=self.name, aria_labelledby=f"{self.name}-title")
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import sqrt
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read, whole_file
 from lstmsim.report.figures_text import cut
-from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES, Style
+from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES, SCREEN, Look, Style
 
 
 def job_style(number: int) -> Style:
@@ -42,29 +45,65 @@ def short(text: str, length: int = 26) -> str:
     return cut(line, length)
 
 
-_TICKS: Any = {"nbins": 10, "steps": [1, 2, 5, 10]}
+#: Units of an axis: the size of each, from which span on it is used (in units of it), and its name.
+_CYCLES = ((1e6, 20.0, "Mcycles"), (1e3, 20.0, "kcycles"), (1.0, 0.0, "cycles"))
+_TIMES = ((1e6, 2.0, "s"), (1e3, 2.0, "ms"), (1.0, 2.0, "µs"), (1e-3, 0.0, "ns"))
+
+
+def unit_of(span: float, units: Sequence[tuple[float, float, str]] = _TIMES) -> tuple[float, str]:
+    """Give size and name of the unit that suits a span, by default of microseconds.
+
+    >>> unit_of(63_622), unit_of(0.5), unit_of(140, _CYCLES)
+    ((1000.0, 'ms'), (0.001, 'ns'), (1.0, 'cycles'))
+    """
+    return next((size, name) for size, least, name in units if span >= least * size)
 
 
 def set_time(upper: Axes, lower: Axes, start: int, end: int, frequency_mhz: float) -> None:
-    """Show cycles from `start` to `end` below the lower panel, microseconds above the upper one."""
-    lower.set_xlim(start, end)
-    lower.set_xlabel("time (cycles)")
-    lower.xaxis.set_major_locator(MaxNLocator(integer=True, **_TICKS))
-    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    """Show cycles from `start` to `end` below the lower panel, time above the upper one, each in a unit that suits."""
+    set_cycles(lower, start, end)
+    size, name = unit_of((end - start) / frequency_mhz)
+    scale = frequency_mhz * size
 
-    def microseconds(cycles: Any) -> Any:
-        return cycles / frequency_mhz
+    def times(cycles: Any) -> Any:
+        return cycles / scale
 
-    def cycles(microseconds: Any) -> Any:
-        return microseconds * frequency_mhz
+    def cycles(times: Any) -> Any:
+        return times * scale
 
-    micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
-    micro.set_xlabel(f"time (µs at {frequency_mhz:g} MHz)")
-    micro.xaxis.set_major_locator(MaxNLocator(**_TICKS))
+    above = upper.secondary_xaxis("top", functions=(times, cycles))
+    above.set_xlabel(f"time ({name} at {frequency_mhz:g} MHz)")
+    above.xaxis.set_major_locator(MaxNLocator(**ticks(upper)))
     # Ten digits: no tick of a run that can be drawn is written as a power of ten.
-    micro.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    above.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
+def set_cycles(axes: Axes, start: int, end: int) -> None:
+    """Make the lower axis one of cycles from `start` to `end`, in a unit that suits."""
+    size, name = unit_of(end - start, _CYCLES)
+    axes.set_xlim(start, end)
+    axes.set_xlabel(f"time ({name})")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, **ticks(axes)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:,.10g}"))
+
+
+def ticks(axes: Axes) -> Any:
+    """Give the arguments of a `MaxNLocator` below a panel as wide as the picture, whose numbers must not touch."""
+    room = axes.get_figure(root=True).get_size_inches()[0] / letters(1)  # type: ignore[union-attr]
+    return {"nbins": max(3, min(10, int(1.5 * room))), "steps": [1, 2, 5, 10]}
+
+
+def write_out(axis: Axis) -> None:
+    """Write the numbers of an axis out, with commas; a short logarithmic one has some between powers of ten."""
+    if axis.get_scale() == "log":
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _SHORT * low else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+#: Up to this ratio of its ends a logarithmic axis has ticks between powers of ten.
+_SHORT = 1000
 SUFFIXES = (".png", ".svg", ".pdf")
 
 _SETTINGS: Any = {
@@ -77,10 +116,25 @@ _SETTINGS: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+#: What styles have of their own. Both fonts come with matplotlib, so that pictures are the same everywhere.
+_STYLES: dict[str, Any] = {
+    "screen": {},
+    "paper": {"font.family": ["STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "stix", "axes.linewidth": 0.6},
+    "slides": {"font.size": 13, "axes.linewidth": 1.2, "hatch.linewidth": 0.9, "lines.linewidth": 2.2},
+}
+
+
+#: Widths of letters over their size, on average.
+_LETTER = {"screen": 0.5, "paper": 0.42, "slides": 0.5}
+
+
+def letters(size: float) -> float:
+    """Give a size of letters in the style of the picture that is drawn; `size`: where most letters have 8 points."""
+    return size * float(matplotlib.rcParams["font.size"]) / float(_SETTINGS["font.size"])
 
 
 @contextmanager
-def settings() -> Iterator[None]:
+def settings(style: str = "screen") -> Iterator[None]:
     """Set the looks of lstmsim's pictures inside the block, whatever the user's matplotlibrc says.
 
     No warning is given for letters of a job's name that the font lacks.
@@ -88,7 +142,7 @@ def settings() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update({**_SETTINGS, **_STYLES[style]})
         yield
 
 
@@ -96,24 +150,100 @@ class Picture(Figure):
     """A figure that a notebook shows as a picture, though it was made without pyplot.
 
     numbers: what it shows, as rows of a table with names on top.
+    look: how wide it is, and what it is made for.
+    caption: the lines of its title, which the style `paper` leaves out.
     """
 
     numbers: Iterable[Iterable[Any]] = ()
+    look: Look = SCREEN
+    caption: str = ""
+
+    def fit(self, width: float, height: float, fixed: float = 0.0) -> None:
+        """Give the picture its size: so many inches, or the width of its look, and then less high too.
+
+        fixed: the part of the height that does not depend on the width.
+        """
+        own = self.look.inches or width
+        part = min(1.0, sqrt(own / width))
+        self.set_size_inches(own, sqrt(letters(1)) * (fixed + part * (height - fixed)))
+
+    def head(self, lines: Sequence[str], axes: Axes | None = None, size: float = 10, loc: Any = "center") -> None:
+        """Write a title above the picture, or above a panel; on paper the caption says it."""
+        self.caption = "; ".join(lines)
+        if self.look.style == "paper":
+            return
+        text = self.folded("\n".join(lines), size)
+        self._grow(text.count("\n") * letters(size))
+        look: Any = {"fontsize": letters(size), "parse_math": False}
+        if axes is None:
+            self.suptitle(text, **look)
+        else:
+            axes.set_title(text, loc=loc, **look)
+
+    def folded(self, text: str, size: float, part: float = 1.0) -> str:
+        """Fold lines of a title that are longer than a part of the width; on screens callers see to it."""
+        if self.look == SCREEN:
+            return text
+        letter = 1.25 * _LETTER[self.look.style] * letters(size)
+        most = max(20, int(part * self.get_size_inches()[0] * 72 / letter))
+        return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, most))
+
+    def _grow(self, points: float) -> None:
+        """Make a picture of a given width higher by lines that have so many points together."""
+        if self.look != SCREEN:
+            width, height = self.get_size_inches()
+            self.set_size_inches(width, height + 1.4 * points / 72)
+
+    def name(self, handles: Sequence[Any], names: Sequence[str], *, below: bool = False, **look: Any) -> None:
+        """Say what looks mean: at the right on screens, else below the picture.
+
+        handles, names: looks as matplotlib's legends take them, and the name of each.
+        look: arguments of the legend.
+        """
+        if not handles:
+            return
+        place: Any = {"loc": "outside right upper"}
+        if below or self.look != SCREEN:
+            wide = letters(8) * (_LETTER[self.look.style] * max(map(len, names)) + 4.5)
+            columns = max(1, min(len(names), int(self.get_size_inches()[0] * 72 / wide)))
+            place = {"loc": "outside lower center", "ncols": columns}
+            self._grow(letters(8) * -(-len(names) // columns) + 6)
+        # Names are set afterwards: a legend swallows labels that begin with an underscore, and reads $ as mathematics.
+        box = self.legend(handles, ["-"] * len(names), frameon=False, **{**place, **look})
+        for text, name in zip(box.get_texts(), names, strict=True):
+            text.set_parse_math(False)
+            text.set_text(name)
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()
-        with settings():
+        with settings(self.look.style):
             self.savefig(content, format="png", dpi=100)
         return content.getvalue()
 
+    def to_svg(self) -> str:
+        """Give the picture as SVG, for a page."""
+        content = io.BytesIO()
+        with settings(self.look.style):
+            self.savefig(content, format="svg", metadata={"Date": None})
+        return content.getvalue().decode()
+
 
 @contextmanager
-def drawn(path: str | os.PathLike[str] | None, *, numbers: bool = False, **look: Any) -> Iterator[Picture]:
+def drawn(
+    path: str | os.PathLike[str] | None = None,
+    size: tuple[float, float] = (6.4, 4.8),
+    *,
+    numbers: bool = False,
+    look: Look = SCREEN,
+    **others: Any,
+) -> Iterator[Picture]:
     """Give an empty picture, which is written when the block has drawn it.
 
     path: a file that ends in one of `SUFFIXES`; None: no file.
+    size: width and height in inches, as `Picture.fit` takes them.
     numbers: whether the picture's `numbers` are written beside it as .csv.
-    look: arguments of the figure.
+    look: how wide it is, and what it is made for.
+    others: arguments of the figure.
 
     `InputError` for another suffix, and if one of the files was read as an input.
     """
@@ -124,8 +254,10 @@ def drawn(path: str | os.PathLike[str] | None, *, numbers: bool = False, **look:
     for each in (name, table):
         if each is not None:
             refuse_if_read(each)
-    with settings():
-        figure = Picture(**{"layout": "constrained", **look})
+    with settings(look.style):
+        figure = Picture(**{"layout": "constrained", **others})
+        figure.look = look
+        figure.fit(*size)
         FigureCanvasAgg(figure)
         yield figure
         if name is not None:
@@ -157,26 +289,27 @@ def plot(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "",
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw blocks (core, placing, end) over time, in lanes where they are there together, and how busy each core was.
 
     path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
     """
-    with drawn(path, figsize=(10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy))))) as figure:
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
+    with drawn(path, (10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy)))), look=look) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3 if look.width == "column" else 4, 1))
         shapes = _shapes(blocks, len(busy))
         edge = _EDGE if len(shapes) <= _MOST_EDGED else "none"
         left.add_collection(PolyCollection(shapes, facecolors=_FILL, edgecolors=edge, linewidths=0.3, alpha=0.75))
         # from 0, for the launch of the first kernel is part of the time
-        left.set_xlim(0, max((each[2] for each in blocks), default=1))
+        set_cycles(left, 0, max((each[2] for each in blocks), default=1))
         left.set_ylim(len(busy) - 0.5, -0.5)
-        left.set_xlabel("cycle")
         left.set_ylabel("core")
         left.yaxis.set_major_locator(MaxNLocator(integer=True))
-        left.set_title(short(title, 110), loc="left", parse_math=False)
+        figure.head([short(title, 110)], left, loc="left")
         right.barh(range(len(busy)), list(busy), color=_BAR)
         right.axvline(sum(busy) / max(1, len(busy)), color=_MEAN, linewidth=0.8, linestyle="--")
-        right.set_xlabel("issue cycles (dashed: mean)")
+        right.set_xlabel(figure.folded("issue cycles (dashed: mean)", 8, 0.2))
+        right.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3 if look == SCREEN else 2))
     return figure
 
 

@@ -8,11 +8,11 @@ from math import isfinite
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lstmsim.base.errors import InputError
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.accuracy.report import job_title
 from lstmsim.studies.accuracy.study import AccuracyReport
 
@@ -34,25 +34,29 @@ def plot(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "",
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged."""
-    with drawn(path, numbers=True, figsize=(8, 4.2 if words is None else 5.8)) as figure:
+    with drawn(path, (8, 4.2 if words is None else 5.8), numbers=True, look=look) as figure:
         ratios = [2.4, 1][: 1 if words is None else 2]
         panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
         _draw_sqnr(figure, panels[0], bits, sqnr_db)
         if words is not None:
             _draw_words(panels[1], bits, words)
         _set_bits_axis(panels[-1], bits)
-        figure.suptitle(short(title, 100), fontsize=10, parse_math=False)
+        figure.head([short(title, 100)])
         figure.numbers = _numbers(bits, sqnr_db, words)
     return figure
 
 
-def plot_accuracy(report: AccuracyReport, path: str | os.PathLike[str] | None = None) -> Picture:
+def plot_accuracy(
+    report: AccuracyReport, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN
+) -> Picture:
     """Draw the widths of an accuracy report.
 
     report: with at least one width.
     path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
+    look: how wide it is, and what it is made for.
     """
     if not report.by_bits:
         raise InputError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
@@ -64,10 +68,10 @@ def plot_accuracy(report: AccuracyReport, path: str | os.PathLike[str] | None = 
     ]
     words = [study.words.unchanged for study in every if study.words is not None]
     title = f"{report.scenario}: fixed point against float64"
-    return plot(bits, curves, words or None, path, title=title)
+    return plot(bits, curves, words or None, path, title=title, look=look)
 
 
-def _draw_sqnr(figure: Figure, axes: Axes, bits: Sequence[int], sqnr_db: Sequence[Curve]) -> None:
+def _draw_sqnr(figure: Picture, axes: Axes, bits: Sequence[int], sqnr_db: Sequence[Curve]) -> None:
     lines = []
     for number, (_, values) in enumerate(sqnr_db):
         drawn = [value if isfinite(value) else float("nan") for value in values]
@@ -97,12 +101,7 @@ def _draw_sqnr(figure: Figure, axes: Axes, bits: Sequence[int], sqnr_db: Sequenc
     axes.set_ylabel("signal to quantisation noise (dB)")
     axes.grid(color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
-    if handles:
-        # Names are set afterwards: a legend swallows labels that begin with an underscore, and reads $ as mathematics.
-        legend = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False)
-        for text, name in zip(legend.get_texts(), names, strict=True):
-            text.set_parse_math(False)
-            text.set_text(name)
+    figure.name(handles, names)
 
 
 def _draw_words(axes: Axes, bits: Sequence[int], words: Sequence[float]) -> None:
@@ -118,7 +117,7 @@ def _draw_words(axes: Axes, bits: Sequence[int], words: Sequence[float]) -> None
             textcoords="offset points",
             ha="center",
             va="top" if below else "bottom",
-            fontsize=7,
+            fontsize=letters(7),
         )
     axes.set_ylim(0, 106)
     axes.set_yticks([0, 25, 50, 75, 100])

@@ -185,4 +185,4 @@ def _records(report: AccuracyReport) -> Iterator[dict[str, Any]]:
             yield {"bits": study.precision.weight_bits, **job}
 
 
-FORMS = Forms(_data, accuracy_document, _records)
+FORMS = Forms(_data, accuracy_document, _records, picture="lstmsim.studies.accuracy.picture:plot_accuracy")

@@ -8,11 +8,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, drawn, grey, job_style, short
+from lstmsim.report.pictures.figures import Picture, drawn, grey, job_style, letters, short, unit_of
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval
@@ -22,6 +22,8 @@ MAX_BARS = 400
 
 #: Most bars with a number above each: more numbers could not be read.
 _MOST_NUMBERS = 120
+#: Where so many numbers have room, in inches.
+_INCHES_NUMBERED = 12.0
 #: Largest / smallest value from which on a linear axis would hide the small ones.
 _LOG_FROM = 20
 _BAR_INCHES = 0.16
@@ -34,18 +36,21 @@ _PRECISION = 19
 Value = Callable[[int, int], float | None]
 
 
-def plot_comparison(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
+def plot_comparison(
+    comparison: Comparison, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN
+) -> Picture:
     """Draw a comparison: a group of bars for each workload (of a single workload, a bar for each machine).
 
     comparison: what `compare` gave.
     path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
+    look: how wide it is, and what it is made for.
 
     TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
     compared, mean and percentiles are drawn, with 95 % intervals as far as they are known.
 
     `InputError` for another suffix, or for more than `MAX_BARS` bars.
     """
-    with drawn(path, numbers=True) as figure:
+    with drawn(path, numbers=True, look=look) as figure:
         bars = len(comparison.workloads) * len(comparison.machines)
         if bars > MAX_BARS:
             text = f"{len(comparison.workloads)} workloads on {len(comparison.machines)} machines are {bars} bars"
@@ -66,9 +71,9 @@ def _utilization(comparison: Comparison) -> Value:
     return value
 
 
-def _draw(figure: Figure, comparison: Comparison) -> None:
+def _draw(figure: Picture, comparison: Comparison) -> None:
     rows, machines = len(comparison.workloads), len(comparison.machines)
-    figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
+    figure.fit(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     drawn = _draw_bars(upper, comparison, lambda row, column: comparison.entries[row][column].tops, ".3g", rows)
     _draw_bars(lower, comparison, _utilization(comparison), ".1f", rows)
@@ -83,47 +88,52 @@ def _draw(figure: Figure, comparison: Comparison) -> None:
     room = 0.9 * figure.get_size_inches()[0] / rows
     for label in lower.get_xticklabels():
         label.set_parse_math(False)
-        if max(map(len, names)) * _LETTER_INCHES > room:
-            label.set(rotation=20, ha="right", rotation_mode="anchor")
+        if max(map(len, names)) * letters(_LETTER_INCHES) > room:
+            label.set(rotation=20 if room > 0.4 else 90, ha="right", rotation_mode="anchor")
     if prefix:
         lower.set_xlabel(f"{prefix}...", parse_math=False)
     figure.align_ylabels()
     _legend(figure, comparison, drawn)
 
 
-def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
+def _draw_latencies(figure: Picture, comparison: Comparison) -> None:
     """A group of bars for the mean and each percentile, and another group for the utilization of each machine."""
     names = ["mean", *(f"p{each}" for each in PERCENTILES)]
     machines = len(comparison.machines)
     inches = min(24.0, max(6.5, 2.4 + (len(names) + 1) * (machines + 1.2) * 2 * _BAR_INCHES))
-    figure.set_size_inches(inches, 3.6)
+    figure.fit(inches, 3.6)
     left, right = figure.subplots(1, 2, width_ratios=(len(names), 1.4))
 
     def interval(row: int, column: int) -> Interval | None:
         own = comparison.entries[0][column].latencies
         return None if own is None else own.mean if row == 0 else own.percentiles[PERCENTILES[row - 1]]
 
+    places = [(row, column) for row in range(len(names)) for column in range(machines)]
+    size, unit = unit_of(max((1000 * each.value for place in places if (each := interval(*place))), default=1000))
+    scale = 1000 / size
+
     def top(row: int, column: int) -> float | None:
         each = interval(row, column)
-        return None if each is None else each.value + (each.half_width or 0.0)
+        return None if each is None else scale * (each.value + (each.half_width or 0.0))
 
     def value(row: int, column: int) -> float | None:
         each = interval(row, column)
-        return None if each is None else each.value
+        return None if each is None else scale * each.value
 
     drawn = _draw_bars(left, comparison, value, ".3g", len(names), top)
     _draw_bars(right, comparison, _utilization(comparison), ".1f", 1)
-    places = [(row, column) for row in range(len(names)) for column in range(machines)]
     few: list[int] = []
     for row, column in places:
         known = interval(row, column)
         if known is not None and known.half_width is not None:
             middle = _place(row, column, machines)
-            left.errorbar(middle, known.value, known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2)
+            left.errorbar(
+                middle, scale * known.value, scale * known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2
+            )
         elif known is not None:
             few.append(row)
-    _scale(left, [each for row, column in places if (each := top(row, column))])
-    left.set_ylabel("latency (ms)")
+    _scale(left, [high for row, column in places if (high := top(row, column))])
+    left.set_ylabel(f"latency ({unit})")
     _percent_axis(right)
     _groups(left, len(names))
     _groups(right, 1)
@@ -171,7 +181,8 @@ def _draw_bars(
             elif style.hatch:
                 bar.set(edgecolor=style.ink, hatch=style.hatch)
         containers.append(bars)
-        if rows * machines <= _MOST_NUMBERS:
+        inches = panel.get_figure(root=True).get_size_inches()[0]  # type: ignore[union-attr]
+        if rows * machines <= _MOST_NUMBERS * min(1.0, inches / letters(_INCHES_NUMBERED)):
             texts = ["–" if each is None else format(each, form) for each in values]
             tops = values if top is None else [top(row, column) for row in range(rows)]
             _write_numbers(panel, places, tops, texts, 90 if rows * machines > 8 else 0)
@@ -192,7 +203,7 @@ def _write_numbers(
             ha="center",
             va="bottom",
             rotation=turned if value is not None else 0,
-            fontsize=6,
+            fontsize=letters(6),
             color="#000000" if value is not None else "#888888",
         )
 
@@ -236,13 +247,11 @@ def _remark(comparison: Comparison, column: int) -> str:
     return " (unstable)" if latencies is not None and latencies.unstable else ""
 
 
-def _legend(figure: Figure, comparison: Comparison, drawn: Sequence[BarContainer]) -> None:
+def _legend(figure: Picture, comparison: Comparison, drawn: Sequence[BarContainer]) -> None:
     names = [f"{short(each.name, 30)}{_remark(comparison, number)}" for number, each in enumerate(comparison.machines)]
     lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
     across = -(-len(names) // lines)
     # A container of bars is no artist, yet legends take it.
     handles: list[Any] = list(drawn)
-    legend = figure.legend(handles, ["-"] * len(names), loc="outside upper center", ncols=across, frameon=False)
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
+    above: dict[str, Any] = {"loc": "outside upper center"} | ({} if figure.look.width else {"ncols": across})
+    figure.name(handles, names, **above)

@@ -535,4 +535,4 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
     yield from (list(each.values()) for each in _records(comparison))
 
 
-FORMS = Forms(_data, _document, _records)
+FORMS = Forms(_data, _document, _records, picture="lstmsim.studies.compare.picture:plot_comparison")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Engine, Jobs, Overrides, Path, Progress, Source
+from lstmsim.studies.shared.request import Engine, Jobs, Overrides, Path, Progress, Source, StabilityShare
 
 
 @record
@@ -26,6 +26,7 @@ class CompareRequest:
     ] = None
     each: Annotated[bool, Key("Run every model alone, one row for each, instead of the scenario as a whole.")] = False
     published: Annotated[bool, Key("Show published figures of the same tasks, too (DeepBench).")] = False
+    stability: StabilityShare = None
     engine: Engine = "fast"
     jobs: Jobs = None
     overrides: Overrides = ()

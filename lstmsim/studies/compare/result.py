@@ -12,6 +12,8 @@ from lstmsim.base.units import cycles_to_ms
 from lstmsim.model.figures import MainUnit
 from lstmsim.model.scenario import ARRIVING
 from lstmsim.report.results import Table
+from lstmsim.report.stability import Stability
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.compare.device_fits import DeviceFit
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.intervals import Interval
@@ -92,7 +94,7 @@ def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: floa
 
 #: From this share of a makespan on, that passes before the last job comes, a ratio of makespans says too little
 #: (an assumption; the share is always shown).
-_LATE = 0.5
+LATE = 0.5
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -202,6 +204,8 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     entries: `entries[row][column]`.
     way: how the jobs come, a key of `lstmsim.model.scenario.ARRIVING`.
     device_fits: whether the simulated chips fit the devices of the machines that they are compared with.
+    stamps: what the cycles of each simulated chip are exact against, and which of its keys are assumptions.
+    stability: which conclusions hold whatever its assumptions are; None: nobody asked.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
     >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
@@ -217,6 +221,8 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     entries: tuple[tuple[Entry, ...], ...]
     way: str = next(iter(ARRIVING))
     device_fits: tuple[DeviceFit, ...] = ()
+    stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
+    stability: Stability | None = None
 
     @property
     def part(self) -> str:
@@ -239,7 +245,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
         That is so where jobs come at times of their own, and the last one so late that on some machine at least half of
         the makespan is over by then: no chip could be twice as fast.
         """
-        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= _LATE
+        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= LATE
 
     @property
     def before_last_arrival(self) -> list[float]:

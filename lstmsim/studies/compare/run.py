@@ -18,13 +18,16 @@ from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.compare.device_fits import device_fits
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.studies.compare.request import CompareRequest
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
+from lstmsim.studies.compare.stability import stable
 from lstmsim.studies.serve.metrics import served
 from lstmsim.studies.shared.loading import AtClock, load_at_clocks
 from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.stamp import stamp_of, stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import simulated
 
@@ -112,6 +115,7 @@ def compare(request: CompareRequest) -> Comparison:
         jobs=request.jobs,
         progress=request.progress,
         at_clock=at_clock,
+        stability=request.stability,
     )
 
 
@@ -125,6 +129,7 @@ def compared(
     jobs: int | None = 1,
     progress: Progress | None = None,
     at_clock: AtClock | None = None,
+    stability: float | None = None,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well."""
     way = "at once" if each else arriving(scenario.jobs)
@@ -141,7 +146,7 @@ def compared(
     names = _unique([chip.name for chip in chips])
     designs, columns = published_columns(rows, published)
     models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
-    return Comparison(
+    comparison = Comparison(
         scenario=scenario.name,
         engine=engine,
         each=each,
@@ -149,8 +154,25 @@ def compared(
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
+        stamps=tuple(_stamp(scenario, chip, rows, own) for chip, *own in zip(chips, *entries, strict=True)),
         device_fits=device_fits(names, chips, [each.name for each in designs], models, scenario.precision),
     )
+    if stability is None:
+        return comparison
+
+    def entries_of(chip: Chip, number: int) -> list[Entry]:
+        changed = [*chips[:number], chip, *chips[number + 1 :]]
+        return [_entry_on(scenario, rows, changed, clocks, engine, row, number)[0] for row in range(len(rows))]
+
+    return replace(comparison, stability=stable(comparison, chips, entries_of, stability))
+
+
+def _stamp(scenario: Scenario, chip: Chip, rows: Sequence[Row], entries: Sequence[Entry]) -> Stamp:
+    """The stamp of a chip with the jobs that it ran."""
+    ran = [job for (_, jobs), entry in zip(rows, entries, strict=True) if entry.known for job in jobs]
+    if not ran:
+        return stamp_of(chip)
+    return stamp_of_scenario(as_it_can(replace(scenario, chip=chip, jobs=tuple(ran)))[0])
 
 
 def _at_clocks(scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock) -> dict[float, Scenario | str]:

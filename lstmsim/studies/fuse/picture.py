@@ -21,7 +21,7 @@ from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, INPUT, Graph, Node
 from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, PlannedSubgraph, Stage
 from lstmsim.report.figures_text import short_path
 from lstmsim.report.pictures.figures import Picture, drawn, short
-from lstmsim.report.styles import JOB_STYLES, Style
+from lstmsim.report.styles import JOB_STYLES, SCREEN, Look, Style
 
 Edge = tuple[int, int]
 Point = tuple[float, float]
@@ -254,25 +254,28 @@ def refuse_large(plan: FusionPlan) -> None:
         raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
 
 
-def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title: str = "") -> Picture:
+def plot(
+    plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title: str = "", look: Look = SCREEN
+) -> Picture:
     """Draw a graph with its plan.
 
     plan: the plan.
     path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
     title: of the picture.
+    look: how wide it is, and what it is made for; all is so large that it fits.
 
     `InputError` for a graph of more nodes than one can look at.
     """
     refuse_large(plan)
     # a dollar in a name is a dollar, and no formula
-    with drawn(path, layout=None) as figure, rc_context({"text.parse_math": False}):
+    with drawn(path, look=look, layout=None) as figure, rc_context({"text.parse_math": False}):
         page = _page(plan)
         legend = _legend(plan)
         columns = max(1, min(3, int(page.between.width // 3.4)))
         below = _LEGEND * (-(-len(legend) // columns) + 1)
         across, down = page.between.width, page.between.height
         width, height = max(across, 3.6) + 2 * _MARGIN, down + 0.35 + below + 2 * _MARGIN
-        scale = min(1.0, _MOST_INCHES / max(width, height))
+        scale = look.inches / width if look.inches else min(1.0, _MOST_INCHES / max(width, height))
         figure.set_size_inches(width * scale, height * scale)
         axes = figure.add_axes((0, 0, 1, 1))
         aside = max(0.0, (3.6 - across) / 2)
@@ -280,9 +283,11 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
         axes.set_ylim(down + below + _MARGIN, -0.35 - _MARGIN)
         axes.axis("off")
         _draw(axes, plan, page, scale)
-        axes.text(0, -0.2, short(title, int(14 * width)), fontsize=9 * scale, weight="bold", va="center")
-        look: dict[str, Any] = {"fontsize": 6.5 * scale, "frameon": False, "handlelength": 2.2}
-        axes.legend(handles=legend, loc="lower left", ncols=columns, **look)
+        figure.caption = title
+        if look.style != "paper":
+            axes.text(0, -0.2, short(title, int(14 * width)), fontsize=9 * scale, weight="bold", va="center")
+        plain: dict[str, Any] = {"fontsize": 6.5 * scale, "frameon": False, "handlelength": 2.2}
+        axes.legend(handles=legend, loc="lower left", ncols=columns, **plain)
     return figure
 
 

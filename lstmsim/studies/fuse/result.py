@@ -17,8 +17,10 @@ from lstmsim.model.fusion.interpreter.checks import TOLERANCE, Difference
 from lstmsim.model.fusion.plan import FusionDevice, FusionPlan, PlannedKernel, up
 from lstmsim.model.fusion.schemes import Counts
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.fuse.asked import STITCH, Asked
 from lstmsim.studies.program.run import timeline_of
+from lstmsim.studies.shared.stamp import stamp_of
 
 if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline
@@ -145,6 +147,11 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
     other: FusionRow | None
     ablations: tuple[FusionRow, ...]
     remarks: tuple[str, ...]
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the cycles are exact against, and which keys are assumptions."""
+        return stamp_of(self.chip)
 
     @property
     def graph(self) -> Graph:

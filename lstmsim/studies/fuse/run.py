@@ -16,6 +16,7 @@ from lstmsim.model.fusion.interpreter.run import Fault
 from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.fusion.schemes import counted
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.fuse.asked import STITCH, Asked, graph_of, modes_asked, sizes_from
 from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simulated_row
@@ -146,11 +147,12 @@ def _checked(asked: Asked, device: FusionDevice, kernels: tuple[PlannedKernel, .
         return Checked(None, str(fault))
 
 
-def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
+def plot_fusion(report: FusionReport, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw the graph: its sub-graphs framed, groups in colour, where each value lies.
 
     report: what `run_fusion` gives.
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
 
     `InputError` for a graph of more nodes than one can look at.
     """
@@ -161,14 +163,15 @@ def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
     if row is not None and row.cycles is not None:
         # the picture shows calls of libraries too, which these cycles do not have
         title += f", fused part: {row.cycles:,} cycles"
-    return plots.plot(report.plan, path, title=title)
+    return plots.plot(report.plan, path, title=title, look=look)
 
 
-def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
+def plot_kernels(report: FusionReport, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw the blocks of each core over time, in the mode that is reported in full, and how much each core has issued.
 
     report: what `run_fusion` gives.
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
 
     `InputError` if nothing was simulated.
     """
@@ -177,4 +180,4 @@ def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
     figures = simulated_row(report, "timeline").figures
     assert figures is not None
     title = f"{report.graph.name} by {report.mode} on {report.chip.name}: {figures.makespan:,} cycles"
-    return plots.plot(figures.blocks, figures.busy, path, title=title)
+    return plots.plot(figures.blocks, figures.busy, path, title=title, look=look)

@@ -13,10 +13,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline, covered_cycles, window_edges
+from lstmsim.analysis.spans import covered_cycles, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.program.unit_names import MEMORY
-from lstmsim.report.pictures.figures import Picture, drawn, set_time, short
-from lstmsim.report.styles import Style
+from lstmsim.report.pictures.figures import Picture, drawn, letters, set_time, short
+from lstmsim.report.styles import SCREEN, Look, Style
 from lstmsim.studies.gemm.result import GemmReport
 
 #: What a thread does, in the order in which it is stacked, with its look.
@@ -57,10 +58,11 @@ def activities(timeline: Timeline, finish: Sequence[int]) -> _Spans:
     return {name: np.concatenate(each) if each else np.zeros((0, 3), np.int64) for name, each in spans.items()}
 
 
-def plot_threads(report: GemmReport, path: str | os.PathLike[str] | None = None) -> Picture:
+def plot_threads(report: GemmReport, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw the activity of each thread over time: compute, wait for C, for the memory, for the others.
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
     """
     sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
     cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
@@ -69,17 +71,17 @@ def plot_threads(report: GemmReport, path: str | os.PathLike[str] | None = None)
     timeline, finish = report.timeline, report.figures.finish
     spans, threads = activities(timeline, finish), len(finish)
     inches = max(1.0, min(7.0, 0.25 + 0.13 * threads))
-    with drawn(path, figsize=(11, inches + 3.4)) as figure:
+    with drawn(path, (11, inches + 3.4), look=look) as figure:
         upper, middle, lower = figure.subplots(3, 1, sharex=True, height_ratios=(inches, 1.1, 0.7))
         _draw_threads(upper, spans, threads)
         edges = window_edges(0, timeline.makespan_cycles, _WINDOWS)
         _draw_counts(middle, spans, threads, edges)
         _draw_memories(lower, timeline, edges)
         set_time(upper, lower, 0, max(1, timeline.makespan_cycles), timeline.frequency_mhz)
-        upper.set_title(short(title, 130), loc="left", parse_math=False)
+        figure.head([short(title, 130)], upper, loc="left")
         used = [each for each in LOOKS if len(spans[each])]
         patches = [Patch(**_filled(each)) for each in used]
-        figure.legend(patches, used, loc="outside lower center", ncols=len(used), frameon=False)
+        figure.name(patches, used, below=True)
     return figure
 
 
@@ -135,4 +137,6 @@ def _draw_memories(axes: Axes, timeline: Timeline, edges: NDArray[np.int64]) -> 
         axes.text(0.5, 0.5, "no line of memory", transform=axes.transAxes, ha="center", va="center", color="#555555")
     elif len(rows) > 1:
         reported = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
-        axes.set_title(reported, loc="right", fontsize=7, color="#555555", pad=2)
+        figure = axes.get_figure(root=True)
+        assert isinstance(figure, Picture)
+        axes.set_title(figure.folded(reported, 7, 0.8), loc="right", fontsize=letters(7), color="#555555", pad=2)

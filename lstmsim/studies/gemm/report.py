@@ -538,4 +538,4 @@ def _records(report: GemmReport) -> Iterator[dict[str, Any]]:
         yield from ({"what": kind, **_row_data(row, report)} for row in rows)
 
 
-FORMS = Forms(_data, document, _records)
+FORMS = Forms(_data, document, _records, picture="lstmsim.studies.gemm.picture:plot_threads")

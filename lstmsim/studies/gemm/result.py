@@ -15,6 +15,8 @@ from lstmsim.machines.registry import capability
 from lstmsim.model.numerics.matrices import Matrix, digest
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
+from lstmsim.studies.shared.stamp import stamp_of
 from lstmsim.studies.simulate.run import refuse_long_trace
 
 if TYPE_CHECKING:
@@ -147,6 +149,11 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
     seed: int
     remarks: tuple[str, ...] = ()
     cut: Cut | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the cycles are exact against, and which keys are assumptions."""
+        return stamp_of(self.chip)
 
     @property
     def otherwise(self) -> str:

@@ -12,6 +12,7 @@ from lstmsim.machines.gemm import CACHES
 from lstmsim.report.document import Cell, Column, Document, Section, facts, grid, remark
 from lstmsim.report.figures_text import percent
 from lstmsim.report.results import Forms, Table, picked, plain
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.gemm.report import KEYS, cut_words, faster, product_facts
 from lstmsim.studies.gemm.request import GemmRequest, GemmThreadsRequest
 from lstmsim.studies.gemm.result import GemmReport, GemmRow
@@ -32,6 +33,11 @@ class GemmScaling(Table, forms="lstmsim.studies.gemm.scaling"):
 
     reports: tuple[GemmReport, ...]
     one: GemmReport
+
+    @property
+    def stamp(self) -> Stamp:
+        """That of the product on one thread: the chip is the same."""
+        return self.one.stamp
 
     @property
     def caches(self) -> str:

@@ -17,6 +17,7 @@ from lstmsim.studies.shared.request import sentence_of
 REQUESTS: Mapping[str, str] = {
     "simulate": "simulate.request.SimulateRequest",
     "compare": "compare.request.CompareRequest",
+    "diff": "diff.request.DiffRequest",
     "validate": "validate.request.ValidateRequest",
     "accuracy": "accuracy.request.AccuracyRequest",
     "serve": "serve.request.ServeRequest",
@@ -28,6 +29,7 @@ REQUESTS: Mapping[str, str] = {
     "fuse": "fuse.request.FusionRequest",
     "rtl": "rtl.request.RtlRequest",
     "search": "search.request.SearchRequest",
+    "design": "design.request.DesignRequest",
     "sweep": "sweep.request.SweepRequest",
     "merge": "sweep.request.MergeRequest",
     "timeline": "simulate.request.TimelineRequest",

@@ -14,7 +14,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
 from lstmsim.report.pictures.figures import Picture, drawn, job_style, set_time, short
-from lstmsim.report.styles import Style
+from lstmsim.report.styles import SCREEN, Look, Style
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.shared.loading import Path
 
@@ -41,6 +41,7 @@ def plot(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "",
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw panels (a name, and rows from the top) one above the other over the same time, and mark the cycle `differs`
     from which on they are different.
@@ -50,20 +51,18 @@ def plot(
     place = {name: number for number, name in enumerate(names)}
     colour = [place[each] for each in groups]
     inches = max(0.9, min(4.0, 0.28 * max(len(each) for _, each in panels)))
-    with drawn(path, figsize=(11, len(panels) * inches + 1.6)) as figure:
+    with drawn(path, (11, len(panels) * inches + 1.6), look=look) as figure:
         axes = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
         for each, (panel, its) in zip(axes, panels, strict=True):
             _draw(each, panel, its, colour)
             if differs is not None:
                 each.axvline(differs, color=_DIFFERS, linewidth=1.0)
         set_time(axes[0], axes[-1], 0, max(1, cycles), frequency_mhz)
-        axes[0].set_title(short(title, 130), loc="left", parse_math=False)
+        figure.head([short(title, 130)], axes[0], loc="left")
         shown = {job for _, its in panels for row in its for job, _, _ in row.spans} - {-1}
         used = sorted({colour[job] for job in shown})[:_MOST_NAMED]
         patches = [_patch(each) for each in used]
-        if patches:
-            labels = [short(names[each]) for each in used]
-            figure.legend(patches, labels, loc="outside lower center", ncols=len(used), frameon=False)
+        figure.name(patches, [short(names[each]) for each in used], below=True)
     return figure
 
 
@@ -102,11 +101,12 @@ def _draw(axes: Axes, panel: str, rows: Sequence[Row], colour: Sequence[int]) ->
 _Span = tuple[int, int, int]
 
 
-def plot_rtl(report: RtlReport, path: Path | None = None) -> Picture:
+def plot_rtl(report: RtlReport, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw which job issues when in each thread, and when the tail works: lstmsim above, the RTL below.
 
     report: what `run_rtl` gives with `verify=True`.
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
 
     `InputError` if the RTL was not simulated.
     """
@@ -125,7 +125,7 @@ def plot_rtl(report: RtlReport, path: Path | None = None) -> Picture:
     equal = "equal" if verified.equal else f"different from cycle {differs:,} on"
     title = f"{scenario.name} on {scenario.chip.name}: lstmsim and its RTL are {equal}"
     names = [scenario.jobs[place].name for place in report.hardware.posted(report.design)]
-    return plot(panels, names, end, scenario.chip.frequency_mhz, differs, path, title=title)
+    return plot(panels, names, end, scenario.chip.frequency_mhz, differs, path, title=title, look=look)
 
 
 def _issues(log: Iterable[Event], cores: int) -> dict[tuple[int, int], list[tuple[int, int]]]:

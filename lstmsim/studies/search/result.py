@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class SearchResult(Table, forms="lstmsim.studies.search.report"):
     rows: Hw.
     common: the best for all jobs at one EP.
     mix: of several models, the best for each at its own EP; None for a single model.
+    stamp: what the cycles are exact against, and which keys are assumptions.
     """
 
     scenario: str
@@ -157,3 +159,4 @@ class SearchResult(Table, forms="lstmsim.studies.search.report"):
     rows: int
     common: Found
     mix: Mix | None
+    stamp: Stamp | None = field(default=None, compare=False, repr=False)

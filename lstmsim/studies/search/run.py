@@ -27,6 +27,7 @@ from lstmsim.studies.search.result import CatChoice, Found, Mix, ModelChoice, Po
 from lstmsim.studies.search.strategies import best_of_every, count_pairs, walk
 from lstmsim.studies.shared.loading import file_or_data
 from lstmsim.studies.shared.request import Path, takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Workers
 from lstmsim.studies.sweep.run import made_folder, table_stem
 from lstmsim.studies.sweep.store import Store
@@ -185,6 +186,7 @@ def search(request: SearchRequest) -> SearchResult:
         rows=searched.limits.rows,
         common=common,
         mix=mix,
+        stamp=stamp_of_scenario(scenario, [f"chip.cores.{key}" for key in ("npe", "ep", "vp")]),
     )
 
 

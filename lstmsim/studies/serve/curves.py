@@ -8,6 +8,7 @@ from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, remark
 from lstmsim.report.results import Forms, Table, picked
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.saturation import limits_text
 from lstmsim.traffic.intervals import Interval
@@ -132,6 +133,7 @@ class LoadLatency(Table, forms="lstmsim.studies.serve.curves"):
     limits_per_second: rates at which each resource of the base machine is used up, by its name; `saturated` is
         measured.
     deadlines: whether any job has a deadline; if none has, every request is in time.
+    stamps: what the cycles of each chip are exact against, the scenario's own first.
     """
 
     scenario: str
@@ -141,6 +143,7 @@ class LoadLatency(Table, forms="lstmsim.studies.serve.curves"):
     limits_per_second: Mapping[str, float]
     deadlines: bool
     points: tuple[Point, ...]
+    stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
 
     def of(self, machine: Machine) -> tuple[Point, ...]:
         """Give the points of one machine."""
@@ -251,4 +254,10 @@ def _data(curves: LoadLatency) -> dict[str, Any]:
     return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}
 
 
-FORMS = Forms(_data, document, _records)
+FORMS = Forms(
+    _data,
+    document,
+    _records,
+    axes=lambda _: ("load", f"p{_SHOWN:g}_ms", "machine", "line"),
+    picture="lstmsim.studies.serve.picture:plot_load_latency",
+)

@@ -26,6 +26,7 @@ from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
 from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import processors
@@ -232,7 +233,9 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     full, bound, limits = capacity.rate(1.0), capacity.bound_per_second, capacity.limits_per_second
     machines = tuple(each for each, _ in variants)
     curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
-    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves)
+    chips = [base, *(_loaded(scenario, [*overrides, *_chip(chip)], chip) for chip in names_of(request.chips))]
+    stamps = tuple(map(stamp_of_scenario, chips))
+    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps)
 
 
 def _variants(

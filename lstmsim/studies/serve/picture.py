@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, unit_of
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
 #: Colours of `job_style` in an order in which lines on white are distinct.
@@ -37,6 +38,7 @@ def plot_load_latency(
     *,
     percentile: float = 99.0,
     cdf_at: float | None = None,
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw latency against load, a curve for each machine, the distribution at one load, and requests in time.
 
@@ -44,10 +46,13 @@ def plot_load_latency(
     path: the picture's file; None: no file.
     percentile: the percentile of the latencies that is drawn.
     cdf_at: the load whose distribution is drawn; None: the highest load at which all machines are stable.
+    look: how wide it is, and what it is made for.
 
     `InputError` for a percentile or a load that was not measured.
     """
-    with drawn(path, figsize=(10, 5.2)) as figure:
+    narrow = look.width == "column"
+    # panels of a column stand one below the other
+    with drawn(path, (3.5, 6.4) if narrow else (10, 5.2), look=look) as figure:
         at = _cdf_load(curves) if cdf_at is None else cdf_at
         if cdf_at is not None and all(point.load != cdf_at for point in curves.points):
             raise InputError(Mistake(f"load {cdf_at:g}", "is none of the loads of these curves"))
@@ -55,8 +60,11 @@ def plot_load_latency(
             raise InputError(
                 Mistake(f"percentile {percentile:g}", f"must be one of {', '.join(f'{p:g}' for p in CDF)}")
             )
-        grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
-        main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))
+        if narrow:
+            main, upper, lower = figure.subplots(3, 1, height_ratios=(2, 1, 1))
+        else:
+            grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
+            main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))
         _draw_curves(main, curves, percentile)
         _draw_cdf(upper, curves, at)
         _draw_in_time(lower, curves)
@@ -113,20 +121,20 @@ def _draw_curves(panel: Axes, curves: LoadLatency, percentile: float) -> None:
         aside = curves.machines.index(machine) - (len(curves.machines) - 1) / 2
         _draw_points(panel, loads, values, looks, aside * span * _ASIDE)
     panel.set_xlabel("offered load (1: all that the machine can do)")
-    panel.set_ylabel("latency (ms)")
     estimates = [each.measured.percentiles[percentile] for each in curves.points if each.measured.percentiles]
     few = any(each.half_width_ms is None for each in estimates)
     hollow = "; hollow: too few requests for an interval" if few else ""
     intervals = f" with 95 % intervals, mean dotted{hollow}" if estimates else ""
-    panel.set_title(f"p{percentile:g}{intervals}", fontsize=9, loc="left")
+    _entitle(panel, f"p{percentile:g}{intervals}")
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     if estimates:
         panel.set_yscale("log")
     _draw_unstable(panel, curves)
     if estimates:
-        _plain_log(panel)
+        panel.set_ylabel(f"latency ({_plain_log(panel)})")
     else:
+        panel.set_ylabel("latency")
         _say(panel, curves, "y")
 
 
@@ -200,7 +208,7 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
         if len(curves.machines) > 1 and point == curve[-1] and not any(each.measured.percentiles for each in curve):
             # Without a curve the name stands beside the last cross.
             name = short(point.machine.label, 30)
-            panel.text(1.015, height, name, va="center", fontsize=7, transform=panel.transAxes, **looks)
+            panel.text(1.015, height, name, va="center", fontsize=letters(7), transform=panel.transAxes, **looks)
     if seen and any(point.measured.percentiles for point in curves.points):
         low, high = panel.get_ylim()
         # Room for the crosses above the curves, and for the word below them.
@@ -211,7 +219,16 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
         # Left of the crosses if there is room, otherwise below them.
         at, height, side = (min(seen), 1.0, "right") if share > 0.15 else (left, 0.97 - 0.028 * rows, "left")
         word = "unstable" if all(each.measured.verdict != "cannot tell" for each in curves.points) else "unstable?"
-        panel.text(at, height, f" {word} ", ha=side, va="top", fontsize=7.5, color=_GREY, transform=upper)
+        panel.text(at, height, f" {word} ", ha=side, va="top", fontsize=letters(7.5), color=_GREY, transform=upper)
+
+
+def _entitle(panel: Axes, text: str) -> None:
+    """Write a title above a panel, folded to its width."""
+    figure, spec = panel.get_figure(root=True), panel.get_subplotspec()
+    assert isinstance(figure, Picture)
+    assert spec is not None
+    part = 1.0 if spec.get_gridspec().ncols == 1 else 0.6 if spec.rowspan.stop - spec.rowspan.start > 1 else 0.4
+    panel.set_title(figure.folded(text, 9, part), fontsize=letters(9), loc="left")
 
 
 def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:
@@ -227,16 +244,16 @@ def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:
     panel.set_ylabel("requests (%)")
     panel.set_ylim(0, 100)
     panel.set_yticks((0, 25, 50, 75, 100))
-    panel.set_xlabel("latency (ms)")
+    panel.set_xlabel("latency")
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     if not drawn:
-        panel.set_title("distribution" if load is None else f"distribution at load {load:g}", fontsize=9, loc="left")
+        _entitle(panel, "distribution" if load is None else f"distribution at load {load:g}")
         _say(panel, curves, "xy", load)
         return
     panel.set_xscale("log")
-    _plain_log(panel, along="x")
-    panel.set_title(f"distribution at load {load:g}", fontsize=9, loc="left")
+    panel.set_xlabel(f"latency ({_plain_log(panel, along='x')})")
+    _entitle(panel, f"distribution at load {load:g}")
 
 
 def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
@@ -255,11 +272,11 @@ def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
         lowest += shares
     panel.set_xlabel("offered load")
     if curves.deadlines:
-        panel.set_title("requests served within their deadline", fontsize=9, loc="left")
+        _entitle(panel, "requests served within their deadline")
         panel.set_ylabel("in time (%)")
         panel.set_ylim(max(each for each in _FLOORS if each <= min(lowest, default=0)), 100)
     else:
-        panel.set_title("requests done", fontsize=9, loc="left")
+        _entitle(panel, "requests done")
         panel.set_ylabel("throughput (1,000/s)")
         panel.set_ylim(bottom=0)
     panel.grid(color=_GRID, linewidth=0.5)
@@ -276,8 +293,11 @@ def _goodput(curves: LoadLatency, point: Point) -> float | None:
     return None if share is None else 100 * share
 
 
-def _plain_log(panel: Axes, along: str = "y") -> None:
-    """Set ticks that read as numbers, more of them where the axis is short; narrow panels have room for fewer."""
+def _plain_log(panel: Axes, along: str = "y") -> str:
+    """Set ticks that read as numbers, more of them where the axis is short; narrow panels have room for fewer.
+
+    Returns the unit of the numbers, which suits the largest.
+    """
     axis = panel.yaxis if along == "y" else panel.xaxis
     low, high = panel.get_ylim() if along == "y" else panel.get_xlim()
     decades = log10(high / low)
@@ -285,5 +305,7 @@ def _plain_log(panel: Axes, along: str = "y") -> None:
     steps = (1.0,) if decades > most else (1.0, 2.0, 5.0) if decades > 0.8 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
     # A third of a decade holds few of these numbers, or none.
     axis.set_major_locator(LogLocator(subs=steps) if decades > 0.33 else MaxNLocator(5))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    size, unit = unit_of(1000 * high)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{1000 * value / size:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
+    return unit

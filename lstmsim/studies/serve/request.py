@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, NamedTuple
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Overrides, Path, Progress, Source
+from lstmsim.studies.shared.request import Overrides, Path, Progress, Source, share_in
 
 
 class Row(NamedTuple):
@@ -31,19 +30,6 @@ class Row(NamedTuple):
     finish: int
     steps: int
     tenant: str
-
-
-def share_in(text: str) -> float:
-    """Read a share.
-
-    >>> share_in("5%"), share_in("0.05")
-    (0.05, 0.05)
-    """
-    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
-    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < share < 1:
-        raise ValueError(f"{text!r} is not a share above 0 and below 1, like 5% or 0.05")
-    return share
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.files.scenario.requests import Batch, Requests, load_requests
 from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector, coarse_cores, threads_of
 from lstmsim.studies.serve.offered import traffic_of
@@ -25,6 +26,7 @@ from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.tenants import NEVER, Rows
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import takes, wrong_value
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
 
@@ -148,6 +150,11 @@ class Served(Table, forms="lstmsim.studies.serve.report"):
     asked: int | None = None
     window: int = WINDOW
     scenario: Scenario | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """What the cycles are exact against, and which keys are assumptions."""
+        return None if self.scenario is None else stamp_of_scenario(self.scenario)
 
 
 @takes(ServeRequest)

@@ -17,6 +17,7 @@ from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import takes, wrong_value
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
 
@@ -108,6 +109,7 @@ class _Runs:
         if not 0 < self.percentile < 100:
             wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
         drawn = load_requests(self.scenario, self.overrides, 1)
+        self.stamp = stamp_of_scenario(drawn.scenario)
         names = [name for name, _ in drawn.tenants]
         for name in self.bounds_ms:
             if name not in names:
@@ -147,7 +149,7 @@ class _Runs:
         best, worst, undecided, runs = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
         return saturation.Saturation(
-            best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine
+            best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp
         )
 
     def judge(self, rate: float) -> saturation.Tried:

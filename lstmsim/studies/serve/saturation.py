@@ -11,6 +11,7 @@ from typing import Any
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
 from lstmsim.report.results import Forms, Table, plain
+from lstmsim.report.stamp import Stamp
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.intervals import Interval, wilson
 
@@ -98,6 +99,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
     not_counted: requests that come but are in no load, in words.
     complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
+    stamp: what the cycles are exact against, and which keys are assumptions.
     """
 
     rate: float | None
@@ -111,6 +113,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     limits_per_second: Mapping[str, float] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
     complete: bool = True
+    stamp: Stamp | None = field(default=None, compare=False, repr=False)
 
     @property
     def monotone(self) -> bool:

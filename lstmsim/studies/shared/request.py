@@ -8,6 +8,7 @@ texts need it.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -73,6 +74,33 @@ RandomWeights = Annotated[
 ]
 Jobs = Annotated[
     int | None, Key("Number of processes.", low=1, high=1024, follows="one for each processor", metavar="N")
+]
+
+
+def share_in(text: str) -> float:
+    """Read a share.
+
+    >>> share_in("5%"), share_in("0.05")
+    (0.05, 0.05)
+    """
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise ValueError(f"{text!r} is not a share above 0 and below 1, like 5% or 0.05")
+    return share
+
+
+StabilityShare = Annotated[
+    float | None,
+    Key(
+        "Draw the conclusions again with each latency and bandwidth that no source gives so much lower and higher, one "
+        "by one and together, and say which flip, like 50%.",
+        above=0,
+        below=1,
+        flag="--stability",
+        metavar="SHARE",
+        read=share_in,
+    ),
 ]
 #: A size from 1 on.
 Size = Annotated[int, Key(low=1, high=MAX_SIZE)]

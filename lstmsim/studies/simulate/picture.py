@@ -9,27 +9,18 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import (
-    MAIN,
-    STATES,
-    Spans,
-    Timeline,
-    busy_windows,
-    covered_cycles,
-    spans_of,
-    window_edges,
-)
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, set_time, short
-from lstmsim.report.styles import Style
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, set_time, short, unit_of
+from lstmsim.report.styles import SCREEN, Look, Style
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +73,8 @@ _HEIGHTS = {MAIN: 0.84, "thread": 0.66}
 _UNIT_HEIGHT = 0.34
 
 _BINS = 500
-_AXES_INCHES = 8.8
+#: Inches of a picture that its rows do not have: their names, and beside it what looks mean.
+_BESIDE, _BELOW = 3.2, 0.9
 _HATCH_INCHES = 0.02
 _LABEL_LIMIT = 300
 
@@ -90,6 +82,11 @@ _LABEL_LIMIT = 300
 def row_height(kind: str) -> float:
     """Give the height of a row by its kind."""
     return _HEIGHTS.get(kind, _UNIT_HEIGHT)
+
+
+def axes_inches(figure: Picture) -> float:
+    """The width of the rows."""
+    return float(figure.get_size_inches()[0]) - (_BESIDE if figure.look == SCREEN else letters(_BELOW))
 
 
 def rows_inches(heights: list[float]) -> float:
@@ -102,7 +99,7 @@ def set_rows(axes: Axes, view: View, heights: list[float]) -> NDArray[np.float64
     gaps = np.array([0.0, *(0.2 + 0.25 * (a.core != b.core) for a, b in zip(view.rows, view.rows[1:], strict=False))])
     tops = np.cumsum(gaps) + np.concatenate([[0.0], np.cumsum(heights)[:-1]])
     centres: NDArray[np.float64] = tops + np.array(heights) / 2
-    size = min(8.0, 0.7 * 72 * rows_inches(heights) / len(heights))
+    size = min(letters(8.0), 0.7 * 72 * rows_inches(heights) / len(heights))
     axes.set_yticks(centres, [row.name for row in view.rows], fontsize=size)
     axes.set_ylim(tops[-1] + heights[-1] + 0.15, -0.15)
     axes.tick_params(axis="y", length=0)
@@ -118,10 +115,10 @@ def _style(view: View, state: int, job: int) -> Style:
     return job_style(view.colour_of(job)) if STATES[state] == "busy" else NAMED[STATES[state]].style
 
 
-def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
+def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float], inches: float) -> None:
     """Draw the spans, one collection for each row and look; spans too short to show a hatch have none."""
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
-    shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / _AXES_INCHES
+    shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / inches
     for row, state, job, indices in view.kinds():
         style = _style(view, state, job)
         for start, end in zip(view.start[indices].tolist(), view.end[indices].tolist(), strict=True):
@@ -152,9 +149,11 @@ def stacked_fractions(view: View, edges: NDArray[np.int64]) -> list[dict[Style, 
     return stacks
 
 
-def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
+def draw_fractions(
+    axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.float64], heights: list[float]
+) -> None:
     """Draw each row as a stack of fractions of time: work at the bottom, waits above."""
-    edges = window_edges(view.start_cycle, view.end_cycle, _BINS)
+    edges, _ = step_edges(timeline, view.start_cycle, view.end_cycle, _BINS)
     for row, fractions in enumerate(stacked_fractions(view, edges)):
         bottom, base = np.zeros(len(edges) - 1), centres[row] + heights[row] / 2
         for style, part in fractions.items():
@@ -165,9 +164,9 @@ def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights
             bottom = bottom + part
 
 
-def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.float64]) -> None:
+def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.float64], inches: float) -> None:
     """Write a job's name on the longest span of its work in each row, where it fits."""
-    inches_per_cycle = _AXES_INCHES / (view.end_cycle - view.start_cycle)
+    inches_per_cycle = inches / (view.end_cycle - view.start_cycle)
     placed = 0
     for row, _, job, indices in view.kinds():
         if job < 0 or placed >= _LABEL_LIMIT or is_unit(view.rows[row].kind) or len(view.rows) > 40:
@@ -175,7 +174,7 @@ def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.
         length = view.end[indices] - view.start[indices]
         widest = indices[np.argmax(length)]
         text, style = short(timeline.jobs[job]), job_style(view.colour_of(job))
-        if length.max() * inches_per_cycle < 0.075 * len(text) + 0.08:
+        if length.max() * inches_per_cycle < letters(0.075) * len(text) + 0.08:
             continue
         axes.text(
             (view.start[widest] + view.end[widest]) / 2,
@@ -184,7 +183,7 @@ def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.
             color=style.ink,
             ha="center",
             va="center_baseline",
-            fontsize=7,
+            fontsize=letters(7),
             parse_math=False,
             bbox={"facecolor": style.fill, "edgecolor": "none", "pad": 1.0} if style.hatch else None,
         )
@@ -194,7 +193,8 @@ def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.
 #: Above this many visible spans the picture shows fractions of time instead of single spans.
 SPAN_LIMIT = 20_000
 
-_WINDOWS = 200
+#: Most windows of the strip, and of an inch of it.
+_WINDOWS, _WINDOWS_OF_INCH = 200, 25
 _LEGEND_NAMES = 16
 
 
@@ -205,33 +205,35 @@ def plot(
     start: int | None = None,
     end: int | None = None,
     cores: Iterable[int] | None = None,
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw a timeline: colour is the job, hatching on grey the cause of a wait."""
-    with drawn(path) as figure:
+    with drawn(path, look=look) as figure:
         _draw(figure, timeline, view_of(timeline, start, end, cores))
     return figure
 
 
-def _draw(figure: Figure, timeline: Timeline, view: View) -> None:
+def _draw(figure: Picture, timeline: Timeline, view: View) -> None:
     heights = [row_height(row.kind) for row in view.rows]
     upper_inches = rows_inches(heights)
-    figure.set_size_inches(12, upper_inches + 2.6)
+    figure.fit(12, upper_inches + 2.6, fixed=upper_inches + 1.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[upper_inches, 1.2])
     centres = set_rows(upper, view, heights)
     if len(view) > SPAN_LIMIT:
-        draw_fractions(upper, view, centres, heights)
+        draw_fractions(upper, timeline, view, centres, heights)
     else:
-        draw_spans(upper, view, centres, heights)
-        draw_labels(upper, timeline, view, centres)
-    busy = _draw_utilization(lower, timeline, view)
+        draw_spans(upper, view, centres, heights, axes_inches(figure))
+        draw_labels(upper, timeline, view, centres, axes_inches(figure))
+    busy = _draw_utilization(lower, timeline, view, axes_inches(figure))
     set_time(upper, lower, view.start_cycle, view.end_cycle, timeline.frequency_mhz)
     _set_title(figure, timeline, view, busy)
-    _set_legend(figure, timeline, view)
+    set_legend(figure, timeline, view)
 
 
-def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
+def _draw_utilization(axes: Axes, timeline: Timeline, view: View, inches: float) -> float:
     """Draw the busy fraction of the shown cores' main units per window; give that of the whole view in percent."""
-    edges = window_edges(view.start_cycle, view.end_cycle, _WINDOWS)
+    start, end, most = view.start_cycle, view.end_cycle, min(_WINDOWS, int(_WINDOWS_OF_INCH * inches))
+    edges, on_steps = step_edges(timeline, start, end, most)
     by_core = {core: values for core, values in busy_windows(timeline, edges).items() if core in view.cores}
     mean = 100 * np.mean(list(by_core.values()), axis=0) if by_core else np.zeros(len(edges) - 1)
     axes.stairs(mean, edges, fill=True, color="#B8C4CC")
@@ -244,14 +246,20 @@ def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
         f"{timeline.unit} busy (%)" if len(by_core) < 2 else f"{timeline.unit}s busy (%),\nmean of {len(by_core)} cores"
     )
     axes.set_ylabel(what)
-    window = int(edges[1] - edges[0])
-    axes.set_title(f"windows of {window:,} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
+    window = int(window_edges(start, end, most)[1]) - start
+    said = f"{window:,} cycle{'s' * (window > 1)}"
+    said = f"windows of whole time steps, at least {said}" if on_steps else f"windows of {said}"
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Picture)
+    axes.set_title(figure.folded(said, 7, 0.8), loc="right", fontsize=letters(7), color="#555555", pad=2)
     return float(np.average(mean, weights=np.diff(edges)))
 
 
-def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> None:
+def _set_title(figure: Picture, timeline: Timeline, view: View, busy: float) -> None:
     makespan = timeline.makespan_cycles
-    total, part = f"{makespan:,} cycles ({three_digits(cycles_to_us(makespan, timeline.frequency_mhz))} µs)", ""
+    time = cycles_to_us(makespan, timeline.frequency_mhz)
+    size, unit = unit_of(time)
+    total, part = f"{makespan:,} cycles ({three_digits(time / size)} {unit})", ""
     if (view.start_cycle, view.end_cycle) != (0, makespan):
         total = f"window of cycles {view.start_cycle:,} to {view.end_cycle:,} of {total}"
         part = " of the window"
@@ -261,10 +269,11 @@ def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> N
         lines.append(f"{len(view):,} spans: each column shows fractions of its time, not single spans")
     if view.left_out:
         lines.append(f"not shown: {view.left_out} (choose fewer cores to see them)")
-    figure.suptitle("\n".join(lines), fontsize=10, parse_math=False)
+    figure.head(lines)
 
 
-def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
+def set_legend(figure: Picture, timeline: Timeline, view: View) -> None:
+    """Write what colours and hatches of a view stand for, right of the panels."""
     colours = view.colours()
     shown = colours if len(colours) <= _LEGEND_NAMES else colours[:8]
     counts = np.bincount(view.colour[np.unique(view.job[view.job >= 0])], minlength=len(view.names))
@@ -285,13 +294,7 @@ def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
         )
         for _, style in entries
     ]
-    if not patches:
-        return
-    # Names are set afterwards: a legend swallows labels that begin with an underscore, and reads $ as mathematics.
-    legend = figure.legend(patches, ["-"] * len(patches), loc="outside right upper", frameon=False, handleheight=1.1)
-    for text, (label, _) in zip(legend.get_texts(), entries, strict=True):
-        text.set_parse_math(False)
-        text.set_text(label)
+    figure.name(patches, [label for label, _ in entries], handleheight=1.1)
 
 
 def _named(name: str, jobs: int, timeline: Timeline) -> str:

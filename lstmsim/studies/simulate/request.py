@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.shared.request import Engine, Overrides, Path, Source
 
 
@@ -34,6 +35,7 @@ End = Annotated[int | None, Key("Cycle before which to stop.", low=1, follows="t
 Cores = Annotated[
     Sequence[int] | None, Key("Only these cores, like 0,2.", follows="all", metavar="CORES", read=_core_numbers)
 ]
+Drawn = Annotated[Look, Key("How wide the picture is, and what it is made for.")]
 
 
 @record
@@ -54,6 +56,7 @@ class TimelineRequest:
     start: Start = None
     end: End = None
     cores: Cores = None
+    look: Drawn = SCREEN
 
 
 @record

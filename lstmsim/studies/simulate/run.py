@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -18,6 +18,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.loading import Source, load_scenario
 from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.simulate.request import SimulateRequest
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def about(scenario: Scenario, *, jobs: bool = True) -> dict[str, Any]:
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
+#: Most operations of a run whose timeline a notebook shows unasked: more take seconds.
+MAX_SHOWN_OPERATIONS = 100_000
 #: Operations of the first steps that are explained in place of more: their alternatives take about a minute.
 _WINDOW_OPERATIONS = 2_500_000
 #: Steps that are explained at least, if they can be: the first one may find caches cold.
@@ -92,7 +95,12 @@ class Run:
         chip, jobs = self.scenario.chip, self.scenario.jobs
         target = target_of(chip.kind)
         measured = measure(self.scenario, self.totals, self.engine, self.program)
-        return replace(measured, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
+        return replace(
+            measured,
+            planned=target.planned(chip, jobs),
+            kernels=target.kernels(chip, jobs),
+            stamping=partial(stamp_of_scenario, self.scenario),
+        )
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -114,7 +122,14 @@ class Run:
         return self.report.to_text()
 
     def _repr_html_(self) -> str:
-        return self.report._repr_html_()
+        from lstmsim.report.html.markup import element
+        from lstmsim.report.results import in_page
+        from lstmsim.studies.simulate.picture import plot
+
+        page = self.report._repr_html_()
+        if self.operations > MAX_SHOWN_OPERATIONS:
+            return page + element("p", f"no picture: {self.operations:,} operations take long; lstmsim.plot draws them")
+        return page + in_page(lambda: plot(self.timeline))
 
 
 @takes(SimulateRequest)
@@ -302,16 +317,20 @@ def serving_or_refusal(result: Run) -> Serving | Refused:
         return Refused(f"{result.scenario.chip.name}: {'; '.join(map(str, error.mistakes))}")
 
 
-def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
+def explain(
+    result: Run | Source, *, device: str | None = None, progress: Callable[[int, int], None] | None = None
+) -> Explanation:
     """Say why a run is not 100 % useful: its critical path, and what would shorten that, each change simulated.
 
     For requests that come over time it also says what held the slowest up (`Explanation.slowest`). Where the trace of a
     run is too long to keep, its first time steps are explained, simulated alone (`Explanation.window`).
 
     result: the run, or a scenario to simulate.
+    device: the FPGA on which changes have their price; None: that on which the chip was built, if it is known, else
+        prices are in multipliers.
     progress: is called with simulations done and in all.
 
-    `InputError` if the trace is too long and cannot be shortened by explaining fewer steps.
+    `InputError` for an unknown device, or if the trace is too long and cannot be shortened by explaining fewer steps.
 
     >>> explanation = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
     >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
@@ -319,9 +338,11 @@ def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None
     """
     result = run_of(result, "explain")
     from lstmsim.analysis.explanations.explanation import explain as explaining
+    from lstmsim.studies.fit.price import pricing
 
+    prices = pricing(result.scenario, device)
     part, window = _explained_part(result)
-    return replace(explaining(part.scenario, part.program, part.trace, progress), window=window)
+    return replace(explaining(part.scenario, part.program, part.trace, progress, prices), window=window)
 
 
 def _explained_part(result: Run) -> tuple[Run, Window | None]:

@@ -11,12 +11,14 @@ from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.report.document import Document, Section
+from lstmsim.report.styles import SCREEN
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.request import Path, Source, takes, wrong_value
-from lstmsim.studies.simulate.request import Cores, End, Start, TimelineRequest
+from lstmsim.studies.simulate.request import Cores, Drawn, End, Start, TimelineRequest
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
+    from lstmsim.analysis.explanations.explanation import Explanation
     from lstmsim.analysis.replay import Outputs
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.serve.result import Serving
@@ -64,6 +66,7 @@ def save_report(
     command: str | None = None,
     device: str | None = None,
     serving: Serving | Refused | None = None,
+    explanation: Explanation | None = None,
     sections: Sequence[tuple[str, str | Document]] = (),
     window: tuple[int, int | None] | None = None,
 ) -> None:
@@ -77,6 +80,7 @@ def save_report(
     command: how the page came about.
     device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
     serving: what serving came to, or why that cannot be said.
+    explanation: why the run took so long; the page then has the critical path, and a switch for each change.
     sections: further titles, each with a text or a document.
     window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
     """
@@ -87,6 +91,8 @@ def save_report(
 
     if serving is not None:
         expect(serving, (Serving, Refused), "save_report", "as serving what lstmsim.serving(result) gives")
+    if explanation is not None:
+        _check_explanation(explanation, result)
     refuse([Mistake("trace_path", "the name is empty")] if trace_path is not None and not os.fspath(trace_path) else [])
 
     from lstmsim.base.files import whole_file
@@ -97,18 +103,28 @@ def save_report(
     said = [("Remarks", Document.of("", *result.report.remarks))] if result.report.remarks else []
     if isinstance(serving, Refused):
         said, serving = [*said, ("Serving", Document.of("", serving.to_text()))], None
-    sections = (*said, *sections)
     page = report_page(
         result,
         trace_file=trace_file,
         fit=_fitting(result, device),
         serving=serving,
-        extra_sections=sections,
+        explanation=explanation,
+        extra_sections=(*said, *sections),
         command=command,
         window=window,
     )
     with whole_file(path) as file:
         file.write(page)
+
+
+def _check_explanation(explanation: object, result: Run) -> None:
+    """Refuse what is no explanation of the run."""
+    from lstmsim.analysis.explanations.explanation import Explanation
+
+    expect(explanation, (Explanation,), "save_report", "as explanation what lstmsim.explain(result) gives")
+    assert isinstance(explanation, Explanation)
+    if explanation.window is None and explanation.makespan_cycles != result.report.makespan_cycles:
+        refuse([Mistake("explanation", "is of another run, which has another makespan")])
 
 
 def _fitting(result: Run, device: str | None) -> Document:
@@ -138,6 +154,7 @@ class PlotRequest:
     start: Start = None
     end: End = None
     cores: Cores = None
+    look: Drawn = SCREEN
 
 
 @takes(PlotRequest)
@@ -146,7 +163,8 @@ def plot(request: PlotRequest) -> Picture:
     from lstmsim.studies.simulate import picture as plots
 
     timeline = request.timeline.timeline if isinstance(request.timeline, Run) else request.timeline
-    return plots.plot(timeline, request.path, start=request.start, end=request.end, cores=request.cores)
+    window = {"start": request.start, "end": request.end}
+    return plots.plot(timeline, request.path, **window, cores=request.cores, look=request.look)
 
 
 @takes(TimelineRequest)
@@ -163,5 +181,5 @@ def timeline(request: TimelineRequest) -> Picture:
     ...     timeline(file, start=0, end=100)._repr_png_()[1:4]
     b'PNG'
     """
-    drawn = load_trace(request.trace)
-    return plot(drawn, request.path, start=request.start, end=request.end, cores=request.cores)
+    window = {"start": request.start, "end": request.end}
+    return plot(load_trace(request.trace), request.path, **window, cores=request.cores, look=request.look)

@@ -12,7 +12,9 @@ from lstmsim.machines.kernels import Settings, SparseFigures
 from lstmsim.model.sparse.csr import Csr, Statistics, lockstep_waste, statistics
 from lstmsim.model.sparse.made import Values
 from lstmsim.report.results import Table
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.program.run import timeline_of
+from lstmsim.studies.shared.stamp import stamp_of
 from lstmsim.studies.sparse.asked import walked
 
 if TYPE_CHECKING:
@@ -147,6 +149,11 @@ class SparseReport(Table, forms="lstmsim.studies.sparse.report"):
     names: FlatNames
     remarks: tuple[str, ...] = ()
     search: Search | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the cycles are exact against, and which keys are assumptions."""
+        return stamp_of(self.chip)
 
     @cached_property
     def walked(self) -> Csr:

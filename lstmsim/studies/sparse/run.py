@@ -15,6 +15,7 @@ from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, Sparse
 from lstmsim.machines.registry import capability
 from lstmsim.model.sparse.csr import takes_sparse_path
 from lstmsim.model.sparse.made import Values, drawn_operands, largest_error
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.program.run import totals_of_flat
 from lstmsim.studies.shared.products import chip_of, options_from
 from lstmsim.studies.shared.request import Path, takes
@@ -261,12 +262,13 @@ class _Search:
             self.ran, self.best = ran, self.tried[key]
 
 
-def plot_blocks(report: SparseReport, path: Path | None = None) -> Picture:
+def plot_blocks(report: SparseReport, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
     """Draw the blocks of each core over time, and how much each core has issued.
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
     """
     from lstmsim.report.pictures import figures as plots
 
     title = f"{report.kernel} by {report.method} on {report.chip.name}: {report.figures.makespan:,} cycles"
-    return plots.plot(report.figures.blocks, report.figures.busy, path, title=title)
+    return plots.plot(report.figures.blocks, report.figures.busy, path, title=title, look=look)

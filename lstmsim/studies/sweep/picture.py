@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis as PanelAxis
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, short
-from lstmsim.studies.sweep.report import best_of, set_to
+from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, ticks, write_out
+from lstmsim.report.styles import SCREEN, Look
+from lstmsim.studies.sweep.best import best_of, set_to
 from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, described, drawn_pair, worth
 from lstmsim.studies.sweep.spec import Axis as Varied
@@ -61,7 +62,7 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
     return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
 
 
-def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
+def legend(figure: Picture, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
     """Name the first curves of a panel next to it, and say how many more there are."""
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
@@ -71,18 +72,7 @@ def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequen
     if len(names) > len(shown):
         lines.append(Line2D([], [], linestyle=""))
         shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
-    box = figure.legend(lines, ["-"] * len(lines), loc="outside right upper", frameon=False, handlelength=3)
-    for text, name in zip(box.get_texts(), shown, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
-
-
-def write_out(axis: PanelAxis) -> None:
-    """Write the numbers of an axis out, with commas; a logarithmic one has some between powers of ten."""
-    if axis.get_scale() == "log":
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    figure.name(lines, shown, handlelength=3)
 
 
 #: From this ratio of the largest to the smallest value on, an axis is logarithmic.
@@ -95,7 +85,7 @@ _FILLS = {False: "none", None: "bottom", True: "full"}
 
 
 def draw_front(
-    figure: Figure, store: Store, rows: Sequence[Row], pair: Sequence[Objective], objectives: Sequence[Objective]
+    figure: Picture, store: Store, rows: Sequence[Row], pair: Sequence[Objective], objectives: Sequence[Objective]
 ) -> list[list[Any]]:
     """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top."""
     x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
@@ -103,7 +93,7 @@ def draw_front(
     work = work_of(store)
     done = [row for row in rows if row["status"] == "done"]
     shown = [row for row in done if worth(row[x]) == worth(row[x]) and worth(row[y]) == worth(row[y])]
-    figure.set_size_inches(7, 4.4)
+    figure.fit(7, 4.4)
     panel = figure.subplots()
     drawn = [each.column for each in pair]
     numbers: list[list[Any]] = [["point", *work, *drawn, "front", "knee", "pareto"]]
@@ -122,7 +112,7 @@ def draw_front(
     scenario = about_of(store).scenario
     lines[0] = f"{short(scenario, 40)}: {lines[0]}" if scenario else lines[0]
     lines += [counted.drawn("hollow", "half filled")] if counted is not None else []
-    panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
+    figure.head(lines, panel, 9)
     legend(figure, panel, handles, [titled(work, values) for values in groups if work])
     return numbers
 
@@ -183,7 +173,7 @@ def _number(panel: Axes, rows: Sequence[Row], x: str, y: str) -> None:
             (at_x, at_y),
             xytext=(6, 5),
             textcoords="offset points",
-            fontsize=7,
+            fontsize=letters(7),
             color="#444444",
             parse_math=False,
         )
@@ -199,6 +189,8 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
             scale("log")
     if x == "point":
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if panel.get_xscale() == "linear" and x != "point":
+        panel.xaxis.set_major_locator(MaxNLocator(**ticks(panel)))
     write_out(panel.xaxis)
     write_out(panel.yaxis)
 
@@ -225,7 +217,11 @@ MAX_PANELS = 12
 _COLOURS = "cividis_r"
 _CYCLES = "makespan_cycles"
 _MOST_CELLS = 900
+#: Inches of a map that its cells do not have, and the smallest letters of a number.
+_BESIDE_INCHES, _LEAST_POINTS = 1.3, 4.0
 _HATCHES = {"infeasible": "////", "failed": "xxxx"}
+#: A line encloses cells with at most so many times the cycles of the best.
+_NEAR = 1.05
 _BEST, _BEST_OF_ALL = "#D55E00", "#CC0000"
 
 
@@ -234,7 +230,7 @@ def placed(row: Row, axes: Sequence[Axis]) -> bool:
     return all(isinstance(row[named(axes, key)], int | float) for key in ("ep", "vp"))
 
 
-def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
+def draw_heat_maps(figure: Picture, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
     """Draw the maps into the figure, and give the numbers of the picture, with names on top."""
     ep, vp = named(axes, "ep"), named(axes, "vp")
     others = [axis.name for axis in axes if axis.name not in (ep, vp)]
@@ -250,7 +246,7 @@ def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Seq
     numbers: list[list[Any]] = [[*others, "ep", "vp", "status", _CYCLES, "best", "best_of_all"]]
     for panel, (values, members) in zip(grid, drawn, strict=False):
         numbers += [[*values, *line] for line in _draw_map(panel, members, (ep, vp), norm, least)]
-        panel.set_title(titled(others, values), fontsize=8, parse_math=False)
+        panel.set_title(titled(others, values), fontsize=letters(8), parse_math=False)
     bar = figure.colorbar(ScalarMappable(norm, _COLOURS), ax=list(grid[: len(drawn)]), label="cycles", pad=0.01)
     ticks = sorted({round(float(norm.inverse(part))) for part in np.linspace(0, 1, 6)})
     bar.set_ticks(ticks, labels=[f"{each:,}" for each in ticks])
@@ -260,7 +256,7 @@ def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Seq
         lines.append(f"maps not drawn: {len(panels) - len(drawn):,}")
     if left_out:
         lines.append(f"{left_out:,} points whose {ep} or {vp} is no number are not drawn")
-    figure.suptitle("\n".join(lines), fontsize=9, parse_math=False)
+    figure.head(lines, size=9)
     return numbers
 
 
@@ -285,12 +281,12 @@ def _drawn(
     return shown
 
 
-def _grid(figure: Figure, count: int, cells: Sequence[int]) -> Any:
+def _grid(figure: Picture, count: int, cells: Sequence[int]) -> Any:
     """Axes for the maps, so large that the numbers of all cells can be read; those too many are hidden."""
-    across = min(count, 1 if count == 1 else 2 if count <= 4 else 3)
+    across = min(count, 1 if count == 1 or figure.look.width == "column" else 2 if count <= 4 else 3)
     down = -(-count // across)
     size = (min(20, across * (1.6 + 0.62 * cells[0]) + 1.0), min(24, down * (1.1 + 0.3 * cells[1]) + 0.4))
-    figure.set_size_inches(max(size[0], 6.0), max(size[1], 3.0))
+    figure.fit(max(size[0], 6.0), max(size[1], 3.0))
     grid = figure.subplots(down, across, squeeze=False).reshape(-1)
     for panel in grid[count:]:
         panel.set_visible(False)
@@ -304,6 +300,7 @@ def _map_title(
     scenario, counted, work = about_of(store).scenario, fitting(store), work_of(store)
     marks = "red: the best of all" if maps == 1 else "orange: the best of a map; red: of all"
     marks += f" with the same {', '.join(work)}" if work else ""
+    marks += f"; within the line: at most {100 * _NEAR - 100:.0f} % more than the best of a map"
     hatched = "; hatched: infeasible" + "; crossed: failed" * any(row["status"] == "failed" for row in rows)
     lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}cycles ({marks}{hatched})"]
     if not work:
@@ -333,12 +330,13 @@ def _draw_map(
             cycles[at[pair][1], at[pair][0]] = max(row[_CYCLES], 1)
     panel.imshow(np.ma.masked_invalid(cycles), norm=norm, cmap=_COLOURS, origin="lower", aspect="auto")
     best = min((row[_CYCLES] for row in rows if row["status"] == "done"), default=None)
-    numbers: list[list[Any]] = []
+    size, numbers = _number_size(panel, cycles), []
     for pair in sorted(cells, key=lambda each: at[each][::-1]):
         row, (x, y) = cells[pair], at[pair]
         flags = (row["status"] == "done" and row[_CYCLES] == best, row["point"] in least)
         numbers.append([*pair, row["status"], row[_CYCLES], *map(int, flags)])
-        _draw_cell(panel, row, (x, y), norm, flags, numbered=cycles.size <= _MOST_CELLS)
+        _draw_cell(panel, row, (x, y), norm, flags, size)
+    _enclose(panel, cycles)
     panel.set_xticks(range(len(places[0])), [str(each) for each in places[0]])
     panel.set_yticks(range(len(places[1])), [str(each) for each in places[1]])
     panel.set_xlabel(names[0], parse_math=False)
@@ -346,8 +344,32 @@ def _draw_map(
     return numbers
 
 
+def _enclose(panel: Axes, cycles: NDArray[np.float64]) -> None:
+    """Draw a line round the cells of a map that take few more cycles than its best one."""
+    least = np.min(cycles, initial=np.inf, where=~np.isnan(cycles))
+    near = np.pad(np.nan_to_num(cycles, nan=np.inf) <= min(_NEAR * least, 1e300), 1)
+    # between two neighbours of which one is near
+    below, left = np.nonzero(near[1:] != near[:-1]), np.nonzero(near[:, 1:] != near[:, :-1])
+    lines = [[(x - 1.5, y - 0.5), (x - 0.5, y - 0.5)] for y, x in zip(*below, strict=True)]
+    lines += [[(x - 0.5, y - 1.5), (x - 0.5, y - 0.5)] for y, x in zip(*left, strict=True)]
+    # a white line below it: the darkest cells are nearly black
+    for colour, width in (("#FFFFFF", 2.6), ("#000000", 1.2)):
+        panel.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", zorder=2.5))
+
+
+def _number_size(panel: Axes, cycles: NDArray[np.float64]) -> float:
+    """The size of the numbers of cells; 0: there is no room for them."""
+    figure, spec = panel.get_figure(root=True), panel.get_subplotspec()
+    assert figure is not None
+    assert spec is not None
+    inches = figure.get_size_inches()[0] / spec.get_gridspec().ncols - _BESIDE_INCHES
+    longest = len(f"{np.nanmax(cycles, initial=0):,.0f}")
+    size = min(letters(6.5), 72 * inches / cycles.shape[1] / (0.55 * longest))
+    return size if cycles.size <= _MOST_CELLS and size >= _LEAST_POINTS else 0.0
+
+
 def _draw_cell(
-    panel: Axes, row: Row, place: tuple[int, int], norm: LogNorm, flags: tuple[bool, bool], *, numbered: bool
+    panel: Axes, row: Row, place: tuple[int, int], norm: LogNorm, flags: tuple[bool, bool], size: float
 ) -> None:
     """The number of a cell, or a hatch where there is none, and a frame round the best."""
     corner = (place[0] - 0.5, place[1] - 0.5)
@@ -355,12 +377,12 @@ def _draw_cell(
         hatch = _HATCHES.get(row["status"], "////")
         panel.add_patch(Rectangle(corner, 1, 1, facecolor="#F4F4F4", edgecolor="#999999", hatch=hatch, linewidth=0))
         return
-    if numbered:
+    if size:
         ink = "#FFFFFF" if norm(max(row[_CYCLES], 1)) > 0.5 else "#000000"
         # A question mark where there is a device and it is not known whether the chip fits it.
         doubt = "?" if fits(row) is None and {"fits", "chip_fits"} & set(row) else ""
         text = f"({row[_CYCLES]:,})" if fits(row) is False else f"{row[_CYCLES]:,}{doubt}"
-        panel.text(*place, text, ha="center", va="center", fontsize=6.5, color=ink)
+        panel.text(*place, text, ha="center", va="center", fontsize=size, color=ink)
     if any(flags):
         colour, width = (_BEST_OF_ALL, 3.5) if flags[1] else (_BEST, 2)
         panel.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=3 + flags[1]))
@@ -384,13 +406,18 @@ def kind_of(axes: Sequence[Axis]) -> str:
 
 
 def plot(
-    store: Store, path: str | os.PathLike[str] | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
+    store: Store,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    objectives: Sequence[str] = (),
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw the table of a sweep; arguments and errors as of `lstmsim.plot_sweep`.
 
     A map shows no points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
     """
-    with drawn(path, numbers=True) as figure:
+    with drawn(path, numbers=True, look=look) as figure:
         derived = store.derived()
         axes = [axis for axis in varied(store) if axis.name not in derived]
         pair = drawn_pair(objectives_of(store), objectives)
@@ -411,6 +438,7 @@ def plot_sweep(
     *,
     kind: str | None = None,
     objectives: Sequence[str] = (),
+    look: Look = SCREEN,
 ) -> Picture:
     """Draw the results of a sweep.
 
@@ -418,9 +446,10 @@ def plot_sweep(
     path: the picture's file, with its numbers beside it as .csv; None: no file.
     kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
     objectives: the two that are drawn.
+    look: how wide it is, and what it is made for.
     """
     with Store(swept.path, create=False) as store:
-        return plot(store, path, kind=kind, objectives=objectives)
+        return plot(store, path, kind=kind, objectives=objectives, look=look)
 
 
 def check_kind(axes: Sequence[Axis], kind: str | None) -> None:
@@ -444,13 +473,13 @@ def _kind(store: Store, axes: Sequence[Axis], rows: Sequence[Row], wanted: str |
     return chosen
 
 
-def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
+def _draw_utilization(figure: Picture, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
     """Draw curves over the multipliers; where there are too many, each is the best over some of the axes."""
     npe = named(axes, "npe")
     others = [axis.name for axis in axes if axis.name != npe]
     done = [row for row in rows if row["status"] == "done" and row[npe] is not None]
     kept = _curve_axes(axes, done, work_of(store))
-    figure.set_size_inches(7, 4)
+    figure.fit(7, 4)
     panel = figure.subplots()
     numbers: list[list[Any]] = [[*others, "npe", "utilization", "best"]]
     curves, handles = grouped(done, kept), []
@@ -484,7 +513,7 @@ def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: 
     lines = [f"{short(scenario, 40)}: utilization of each size" if scenario else "utilization of each size"]
     lines += [f"lines: the best of all {listed(joined, 'and')}; pale: the other points"] if joined else []
     lines += [counted.text] if counted is not None else []
-    panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
+    figure.head(lines, panel, 9)
     legend(figure, panel, handles, [titled(kept, values) for values in curves if kept])
     return numbers
 

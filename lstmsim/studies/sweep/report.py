@@ -9,6 +9,7 @@ from typing import Any
 from lstmsim.report.document import Column, Document, Section, grid
 from lstmsim.report.figures_text import four_digits, short_name
 from lstmsim.report.results import Forms, plain
+from lstmsim.studies.sweep.best import best_of, order, set_to, short_text
 from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Objective
 from lstmsim.studies.sweep.store import Store
@@ -48,37 +49,10 @@ def front_of(store: Store) -> tuple[list[str], Section | None]:
     on_front = [
         row
         for members in works
-        for row in sorted(members, key=lambda row: _order(row, judged.objectives))
+        for row in sorted(members, key=lambda row: order(row, judged.objectives))
         if row["point"] in judged.front
     ]
     return [f"{start}{line}" for line in lines], _front(judged, on_front, counted, given)
-
-
-def best_of(rows: Sequence[Row], objectives: Sequence[Objective]) -> Row | None:
-    """Give the best point by the first objective, of equal ones by the others; None if none has a number there.
-
-    >>> rows = [{"a": 2, "b": 1}, {"a": 1, "b": 9}, {"a": 1, "b": 3}, {"a": None, "b": 0}]
-    >>> best_of(rows, [Objective("a"), Objective("b")])
-    {'a': 1, 'b': 3}
-    """
-    first = objectives[0]
-    known = [row for row in rows if first.cost(row[first.column]) == first.cost(row[first.column])]
-    return min(known, key=lambda row: _order(row, objectives), default=None)
-
-
-def _order(row: Row, objectives: Sequence[Objective]) -> list[tuple[bool, float]]:
-    """The sorting key of a point: its costs, unknown ones after all numbers."""
-    costs = [each.cost(row[each.column]) for each in objectives]
-    return [(cost != cost, 0.0 if cost != cost else cost) for cost in costs]
-
-
-def set_to(row: Row, names: Sequence[str]) -> str:
-    """Write what a point sets."""
-    return ", ".join(f"{name} {_short(row[name])}" for name in names)
-
-
-def _short(value: Any) -> str:
-    return short_name(str(value), 24)
 
 
 def _best_lines(
@@ -128,7 +102,7 @@ def _front(judged: Judgement, on_front: Sequence[Row], counted: Fitting | None, 
         few = f"{some:,} fit" if some else "none is known to fit" if None in known else "none fits"
         title += f", of which {few} {counted.device or 'the device'}"
     figures = [each.column for each in judged.objectives if each.column not in given]
-    columns = [Column("point", form=str), *(Column(name, form=_short) for name in given)]
+    columns = [Column("point", form=str), *(Column(name, form=short_text) for name in given)]
     columns += [Column(name, form=_figure) for name in figures]
     names = ["point", *given, *figures]
     if any(each is not None for each in known) and "fits" not in names:
@@ -191,4 +165,14 @@ def _records(result: SweepResult | Merged) -> Iterator[dict[str, Any]]:
         yield from records(store)
 
 
-FORMS = Forms(_data, _document, _records)
+def _axes(result: SweepResult | Merged) -> list[str]:
+    """The first objective over the next one, or else over an axis, that has several values; and the front."""
+    with Store(result.path, create=False) as store:
+        up, *across = [each.column for each in judge(store).objectives]
+        across += [axis.name for axis in varied(store)]
+        rows = list(records(store))
+    several = (name for name in across if len({row[name] for row in rows} - {None}) > 1)
+    return [next(several, up), up, "pareto"]
+
+
+FORMS = Forms(_data, _document, _records, axes=_axes, picture="lstmsim.studies.sweep.picture:plot_sweep")

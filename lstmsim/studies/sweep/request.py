@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Jobs, Overrides, Path
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, StabilityShare
 
 
 @record
@@ -54,6 +54,7 @@ class SweepRequest:
     ] = None
     retry_failed: Annotated[bool, Key("Compute failed points again.")] = False
     resume: Annotated[bool, Key("Forget the results in DIR and begin anew (in Python resume=False).")] = True
+    stability: StabilityShare = None
     overrides: Overrides = ()
     progress: Annotated[Callable[[Progress], None] | None, Key("Function that is called after every commit.")] = None
 

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lstmsim import engines
@@ -22,9 +22,12 @@ from lstmsim.files.scenario.scenario_file import apply_overrides, scenario_from_
 from lstmsim.files.yaml.document import LABEL, Document
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
+from lstmsim.report.stability import Stability
+from lstmsim.report.stamp import Stamp
 from lstmsim.studies.shared.files_read import files_read_by_document, files_that_come_along
 from lstmsim.studies.shared.loading import file_or_data
 from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of
@@ -33,6 +36,7 @@ from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
+from lstmsim.studies.sweep.stability import stable
 from lstmsim.studies.sweep.store import COMMIT_SECONDS, SPELLING, STATUSES, Store, checksum, quoted, sidecars
 from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
 
@@ -126,6 +130,17 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
             raise InputError(mistakes) from None
 
 
+def _stamp(setup: Setup) -> Stamp | None:
+    """The stamp of the first point that can be built."""
+    sweep, resolver = setup.sweep, Resolver(setup)
+    varied = [path for paths in sweep.paths.values() for path in paths]
+    for values in (sweep.values(each) for each in range(min(len(sweep), _TRIED))):
+        with suppress(InputError):
+            if sweep.broken(values) is None:
+                return stamp_of_scenario(resolver.scenario(values), varied)
+    return None
+
+
 def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
     """List the files that a sweep reads, with those that come with lstmsim. The sweep itself reports mistakes."""
     try:
@@ -159,6 +174,8 @@ class SweepResult(Table, forms="lstmsim.studies.sweep.report"):
     dropped: rows that did not match their checksums, or had none; their points were computed anew.
     rebuilt: whether the file's own description of its sweep (axes, objectives, ...) was damaged in such a way, and was
         written anew from the sweep file.
+    stamp: what the cycles of one point are exact against, and which keys are assumptions; None: nothing was simulated.
+    stability: whether the best points are the best whatever the assumptions are; None: nobody asked.
     """
 
     path: str
@@ -166,6 +183,8 @@ class SweepResult(Table, forms="lstmsim.studies.sweep.report"):
     progress: Progress
     dropped: int = 0
     rebuilt: bool = False
+    stamp: Stamp | None = field(default=None, compare=False, repr=False)
+    stability: Stability | None = None
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
@@ -194,6 +213,8 @@ def sweep(request: SweepRequest) -> SweepResult:
         raise InputError(Mistake("shard", text))
     if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
         spec = {**spec, "scenario": file_or_data(spec["scenario"])}
+    if shard is not None and request.stability is not None:
+        raise InputError(Mistake("stability", "needs all points, and a shard has some: ask the whole sweep"))
     setup, axes = prepare(spec, request.overrides)
     stem = table_stem(folder, shard)
     wanted = shard or (1, 1)
@@ -213,7 +234,10 @@ def sweep(request: SweepRequest) -> SweepResult:
             request.progress(counts)
         counts = _compute(setup, store, left, counts, request)
         store.tidy()
-        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
+        holds = None if request.stability is None else stable(setup, store, request.stability)
+        stamp = _stamp(setup) if counts.done > counts.infeasible + counts.failed else None
+        written = tuple(export(store, stem))
+        return SweepResult(store.path, written, counts, store.dropped, store.rebuilt, stamp, holds)
 
 
 @contextmanager
@@ -277,7 +301,7 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
             # A wrong address is reported even where no scheduler is needed.
             pool.dask_executor(request.dask)[0].shutdown(wait=False)
         return counts
-    results = _results(setup, _points(left), count, request.jobs, request.dask)
+    results = results_of(setup, _points(left), count, request.jobs, request.dask)
     waiting = Rows([], [], [])
     last = time.monotonic()
 
@@ -311,7 +335,11 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
     return counts
 
 
-def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+def results_of(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+    """Give the outcomes of points as they come, in bulk and by processes, or by a dask cluster.
+
+    count: how many points there are.
+    """
     if dask is not None:
         executor, threads = pool.dask_executor(dask)
         return pool.on_executor(setup, points, lambda: executor, threads)

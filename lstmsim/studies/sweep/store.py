@@ -54,6 +54,8 @@ FORMAT = "lstmsim sweep 2"
 _UNCHECKED = "lstmsim sweep 1"
 #: Part of the identity that `begin` gets: to be raised when values and reasons are spelled in another way than before.
 SPELLING = "2"
+#: How often SQLite waits for the disk: so often that a loss of power damages no file. Tests do without.
+SYNCHRONOUS = "NORMAL"
 #: What can become of a point.
 STATUSES = ("done", "infeasible", "failed")
 #: Errors that say nothing about the file: a full or broken disk, no permission, another process.
@@ -108,7 +110,7 @@ class Store:
         """Take the lock and check the format."""
         try:
             self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
-            self.sql.execute("PRAGMA synchronous = NORMAL")
+            self.sql.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             self.sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             tables = {name for (name,) in self.sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if create:

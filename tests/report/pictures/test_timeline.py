@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import lstmsim
+from lstmsim.analysis.spans import ROW_LIMIT, covered_cycles, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import ROW_LIMIT, STATES, Row, covered_cycles, window, window_edges
+from lstmsim.analysis.timeline import STATES, Row, window
 from lstmsim.base.errors import InputError
 from lstmsim.report.pictures.figures import grey, job_style
 from lstmsim.report.styles import JOB_STYLES
@@ -72,21 +73,21 @@ def test_eight_jobs_can_be_told_apart_in_grey():
         assert grey(wait.fill) - grey(look.fill) > 0.1 or look.hatch != wait.hatch
 
 
-def test_axes_are_in_cycles_and_microseconds():
+def test_axes_are_in_cycles_and_in_time():
     figure = plot(small())
     upper, lower = figure.axes[:2]
     assert lower.get_xlabel() == "time (cycles)"
     assert lower.get_xlim() == (0, 140)
     (micro,) = upper.child_axes
     figure.canvas.draw()
-    assert micro.get_xlabel() == "time (µs at 260 MHz)"
-    assert micro.get_xlim() == pytest.approx((0, 140 / 260))
+    assert micro.get_xlabel() == "time (ns at 260 MHz)"
+    assert micro.get_xlim() == pytest.approx((0, 1000 * 140 / 260))
     assert [label.get_text() for label in upper.get_yticklabels()] == [row.name for row in small().rows]
 
 
 def test_the_title_has_chip_makespan_and_utilization():
     title = plot(small()).get_suptitle()
-    assert title == "column-npu-64k: 140 cycles (0.538 µs), array busy 72.1 %"
+    assert title == "column-npu-64k: 140 cycles (538 ns), array busy 72.1 %"
 
 
 def test_a_job_is_named_on_its_work_where_that_fits():
@@ -194,7 +195,7 @@ def test_a_window_is_drawn_as_one():
     figure = plot(window(small(), 30, 100))
     assert figure.axes[1].get_xlim() == (30, 100)
     assert figure.get_suptitle() == (
-        "column-npu-64k: window of cycles 30 to 100 of 140 cycles (0.538 µs), array busy 72.9 % of the window"
+        "column-npu-64k: window of cycles 30 to 100 of 140 cycles (538 ns), array busy 72.9 % of the window"
     )
     assert figure.get_suptitle() == plot(small(), start=30, end=100).get_suptitle()
     with pytest.raises(InputError, match="must be a cycle of the timeline, 30 to 99, got 10"):
@@ -218,12 +219,14 @@ def test_more_requests_than_colours_have_those_of_their_entries():
 
 
 def test_long_times_are_written_out():
-    """No powers of ten, and commas in every number of four digits and more."""
+    """No powers of ten, in a unit of which there are some, and commas in every number of four digits and more."""
     figure = plot(timeline_from([(0, 0, 16_541_800, BUSY, 0, 0, 0)], (Row(0, "array"),), ("a",), 16_541_800))
     figure.canvas.draw()
     (micro,) = figure.axes[0].child_axes
-    assert "10,000" in [each.get_text() for each in micro.get_xticklabels()]
-    assert "16,541,800 cycles (63,622 µs)" in figure.get_suptitle()
+    assert (micro.get_xlabel(), figure.axes[1].get_xlabel()) == ("time (ms at 260 MHz)", "time (kcycles)")
+    assert "10" in [each.get_text() for each in micro.get_xticklabels()]
+    assert "10,000" in [each.get_text() for each in figure.axes[1].get_xticklabels()]
+    assert "16,541,800 cycles (63.6 ms)" in figure.get_suptitle()
     assert figure.axes[1].get_title(loc="right") == "windows of 82,709 cycles"
 
 

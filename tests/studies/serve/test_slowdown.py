@@ -192,7 +192,10 @@ def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> Non
     program = machines.lower(scenario.chip, scenario.jobs)
     silent: Any = SimpleNamespace(core_figures=(CoreFigures(1, 1),))
     assert coarse_cores(silent, program) == {0: Coarse(2)}
-    assert coarse_cores(scenario.chip, program)[0].remedy == "`thread_policy: fine` shares the array among the threads"
+    assert (
+        coarse_cores(scenario.chip, program)[0].remedy
+        == "`thread_policy: fine` shares the array among the threads (what that gives was not simulated)"
+    )
     fine = load_scenario(
         {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]},
         overrides=["chip.cores.0.thread_policy=fine"],

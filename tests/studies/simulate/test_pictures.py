@@ -9,22 +9,29 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from lstmsim.analysis.spans import ROW_LIMIT, Spans, busy_windows, spans_of, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import ROW_LIMIT, Row, spans_of, window
-from lstmsim.report.html.markup import Scale, round_ticks, steps
+from lstmsim.analysis.timeline import Row, Timeline, window
+from lstmsim.report.html.markup import Markup, Scale, Section, round_ticks, steps
+from lstmsim.report.page.frame import page
 from lstmsim.report.pictures.figures import grey
-from lstmsim.studies.simulate.page import timeline as looks
+from lstmsim.studies.simulate.page import looks
 from lstmsim.studies.simulate.page import timeline as section
-from lstmsim.studies.simulate.page.page import accounts_section, latency_section
-from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, style_text, timeline_sections
+from lstmsim.studies.simulate.page.explorer import explorer
+from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
+from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
-from tests.timelines import BUSY, busy_machine, timeline_from
+from tests.timelines import BUSY, busy_machine, periodic, timeline_from
+
+
+def sections(timeline: Timeline) -> list[Section]:
+    return timeline_sections(timeline, use_over_time(timeline))
 
 
 def test_every_class_of_a_look_has_a_rule_and_every_rule_its_hatch() -> None:
-    style, drawn = style_text(), looks.patterns()
+    style, drawn = looks.look_rules(), looks.patterns()
     for number in range(looks.LOOKS):
         assert f".{looks.job_class(number)}{{fill:" in style
     for name in NAMED:
@@ -46,7 +53,11 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
-    light, night = style_text().split("@media screen and (prefers-color-scheme:dark)")
+    style = page("t", Markup(""), [])
+    switched = re.findall(r"\[data-theme=dark\]\{(--[^}]*)\}", style)
+    preferred = re.findall(r"not\(\[data-theme=light\]\)\{(--[^}]*)\}", style)
+    assert switched == preferred
+    light, night = style.split("[data-theme=dark]")[0], preferred[0]
     colours = dict(re.findall(r"--([\w-]+):(#[0-9A-F]{6})", night if dark else light))
     for ink in ("ink", "muted", "accent", "mark"):
         for ground in ("page", "card"):
@@ -54,20 +65,25 @@ def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
     assert (grey(colours["page"]) < 0.5) == dark
 
 
-def drawn_cycles(content: str, spans: int) -> float:
-    """Cycles that the rectangles of a timeline stand for, by their titles."""
-    numbers = re.findall(r"<title>[^<]*\(([\d,]+) cycles\)</title>", content)
-    assert len(numbers) == spans
-    return sum(int(each.replace(",", "")) for each in numbers)
+def shares_drawn(content: str, spans: Spans, cycles: int) -> None:
+    """Holds that the columns of each row have the area of its spans."""
+    outlines = re.findall(r'<path d="([^"]*)"[^>]*><title>([^<]*)</title>', content)
+    width = section._RIGHT - section._LEFT
+    for number, row in enumerate(spans.rows):
+        mine = spans.row == number
+        share = (spans.end - spans.start)[mine].sum() / cycles
+        drawn = sum(area(path) for path, title in outlines if title.startswith(f"{row.name},"))
+        # Heights are drawn in tenths of a unit: half a tenth at most is lost or gained.
+        assert drawn / (width * section._height(row)) == pytest.approx(share, abs=0.06 / section._height(row))
 
 
 @pytest.mark.parametrize("name", ["one job", "row", "many cores"])
-def test_spans_are_drawn_one_by_one_and_nothing_is_lost(name: str) -> None:
+def test_spans_are_fractions_of_time_that_add_up(name: str) -> None:
     timeline = run(name).timeline
     spans = spans_of(timeline)
-    assert len(spans) <= SPAN_LIMIT
-    content = timeline_sections(timeline)[0].content
-    assert drawn_cycles(content, len(spans)) == (spans.end - spans.start).sum()
+    content = sections(timeline)[0].content
+    assert f"{len(spans):,} spans: each column shows fractions" in content
+    shares_drawn(content, spans, timeline.makespan_cycles)
     view = view_of(timeline, None, None, None)
     assert spans.rows == view.rows
     assert len(spans) == len(view)
@@ -83,18 +99,37 @@ def test_a_window_is_drawn_as_one_and_says_so() -> None:
     middle = whole.makespan_cycles // 2
     part = window(whole, middle, middle + 50)
     said = f"cycles {middle:,} to {middle + 50:,} of {whole.makespan_cycles:,}"
-    shown, use = (each.content for each in timeline_sections(part))
+    shown, use = (each.content for each in sections(part))
     assert f"A window: {said}." in shown
     assert f"rows over {said}" in shown
-    spans = spans_of(part)
-    assert drawn_cycles(shown, len(spans)) == (spans.end - spans.start).sum()
-    lefts = [float(each) for each in re.findall(r'<rect x="([\d.]+)"[^>]*class="[jw][\w-]*"', shown)]
+    shares_drawn(shown, spans_of(part), 50)
+    lefts = [float(each) for each in re.findall(r'd="M([\d.]+) ', shown)]
     assert min(lefts) == section._LEFT
     rows = [row.kind == "array" for row in part.rows]
     busy = np.array(rows)[part.row] & (part.state == BUSY)
     share = 100 * (part.end - part.start)[busy].sum() / (50 * sum(rows))
     assert f"{share:.1f} % over {said}" in use
-    assert said not in "".join(each.content for each in timeline_sections(whole))
+    assert said not in "".join(each.content for each in sections(whole))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_periodic_run_has_a_flat_strip(layers: int) -> None:
+    """Windows of 32 cycles on steps of 70 would draw a wave, on paper and in the strip of the scripts."""
+    timeline = periodic(layers=layers)
+    use = use_over_time(timeline)
+    assert use.on_steps
+    assert use.share[1:-1] == pytest.approx(31 * layers / 70)
+    edges, shares = explorer(timeline, use, {})["use"]
+    assert edges == use.edges.tolist()
+    assert set(shares[1:-1]) == {round(1000 * 31 * layers / 70)}
+    _, drawn = (each.content for each in sections(timeline))
+    outline = re.search(r'<path d="([^"]*)" class="area"', drawn)
+    assert outline is not None
+    tops = re.findall(r"M[\d.]+ ([\d.]+)H", outline[1])
+    assert 1 <= len(tops) <= 3, "columns of one height join"
+    assert f"window of at least {use.window_cycles} cycles, of whole time steps where they are short, in which" in drawn
+    plain = busy_windows(timeline, window_edges(0, timeline.makespan_cycles, section._USE_WINDOWS))[0]
+    assert np.ptp(plain[1:-1]) > 0.3, "this run is one that shows it"
 
 
 def area(path: str) -> float:
@@ -104,26 +139,16 @@ def area(path: str) -> float:
     return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in boxes)
 
 
-def test_many_spans_are_fractions_of_time_that_add_up() -> None:
+def test_many_spans_take_no_more_room() -> None:
     timeline = busy_machine(cores=2, threads=2, spans=20_000)
-    spans = spans_of(timeline)
-    assert len(spans) > SPAN_LIMIT
-    content = timeline_sections(timeline)[0].content
-    assert f"{len(spans):,} spans: each column shows fractions" in content
+    content = sections(timeline)[0].content
     assert len(content) < 350_000
-    outlines = re.findall(r'<path d="([^"]*)"[^>]*><title>([^<]*)</title>', content)
-    width = section._RIGHT - section._LEFT
-    for number, row in enumerate(spans.rows):
-        mine = spans.row == number
-        share = (spans.end - spans.start)[mine].sum() / timeline.makespan_cycles
-        drawn = sum(area(path) for path, title in outlines if title.startswith(f"{row.name},"))
-        # Heights are drawn in tenths of a unit: half a tenth at most is lost or gained.
-        assert drawn / (width * section._height(row)) == pytest.approx(share, abs=0.06 / section._height(row))
+    shares_drawn(content, spans_of(timeline), timeline.makespan_cycles)
 
 
 def test_work_of_very_many_jobs_has_one_look() -> None:
     each_its_own = replace(run("thousand jobs").timeline, groups=())
-    content = timeline_sections(each_its_own)[0].content
+    content = sections(each_its_own)[0].content
     assert "Work of all 1,000 jobs has one colour" in content
     assert set(re.findall(r'class="(j\d+)"', content)) == {"j0"}
 
@@ -132,7 +157,7 @@ def test_requests_have_the_colour_of_their_entry() -> None:
     timeline = run("thousand jobs").timeline
     names = sorted(set(timeline.groups))
     assert len(names) < 9 < len(timeline.jobs)
-    content = timeline_sections(timeline)[0].content
+    content = sections(timeline)[0].content
     assert "has one colour" not in content
     assert len(set(re.findall(r'class="(j\d+)"', content))) == len(names)
     for name in names:
@@ -142,17 +167,17 @@ def test_requests_have_the_colour_of_their_entry() -> None:
 def test_rows_that_do_not_fit_are_named() -> None:
     rows = tuple(Row(core, kind) for core in range(100) for kind in ("array", "tail"))
     timeline = timeline_from([(0, 0, 5, BUSY, 0, 0, 0)], rows, ("a",), 10)
-    content = timeline_sections(timeline)[0].content
+    content = sections(timeline)[0].content
     assert "Not shown: 100 tail rows." in content
     assert content.count("core ") >= 100
     rows = tuple(Row(core, "array") for core in range(ROW_LIMIT + 7))
-    assert "Not shown: 7 more array rows." in timeline_sections(replace(timeline, rows=rows))[0].content
+    assert "Not shown: 7 more array rows." in sections(replace(timeline, rows=rows))[0].content
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_nothing_is_drawn_outside_its_frame(name: str) -> None:
     result = run(name)
-    contents = [each.content for each in timeline_sections(result.timeline)]
+    contents = [each.content for each in sections(result.timeline)]
     contents += [accounts_section(result.report).content, latency_section(result.report).content]
     for content in contents:
         for frame, inside in re.findall(r'<svg viewBox="0 0 ([\d. ]+)" role="img"[^>]*>(.*?)</svg>', content, re.S):

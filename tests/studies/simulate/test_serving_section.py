@@ -7,7 +7,8 @@ from typing import Any
 
 from lstmsim import run, serving
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.simulate.page.page import report_page, serving_section
+from lstmsim.studies.simulate.page.page import report_page
+from lstmsim.studies.simulate.page.sections import serving_section
 from tests.studies.serve.collecting import Collector
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}

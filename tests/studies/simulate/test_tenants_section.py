@@ -8,7 +8,8 @@ from typing import Any
 
 from lstmsim import Run, run, serving
 from lstmsim.studies.serve.result import Entry
-from lstmsim.studies.simulate.page.page import report_page, serving_section, tenants_section
+from lstmsim.studies.simulate.page.page import report_page
+from lstmsim.studies.simulate.page.sections import serving_section, tenants_section
 from tests.studies.serve.collecting import Collector
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
@@ -49,7 +50,7 @@ def test_the_page_has_them_once() -> None:
 
 def test_latencies_by_tenant_are_there_without_serving() -> None:
     page = report_page(result())
-    latency = page[page.index('id="latency"') : page.index('id="timeline"')]
+    latency = page[page.index('id="latency"') : page.index('id="jobs"')]
     for name in ("same #1", "same #2", "a &lt;b&gt;"):
         assert f">{name}</th>" in latency
     served = [job for job in result().report.jobs if result().scenario.jobs[job.number].tenant == "same #1"]

@@ -17,6 +17,7 @@
 #include "memory.cpp"
 #include "pausing.cpp"
 #include "periods.cpp"
+#include "traced_periods.cpp"
 #include "steady.cpp"
 #include "stretches.cpp"
 #include "waits.cpp"

@@ -157,7 +157,7 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
     if (operation.takes != NONE) {
         const BufferState& buffer = lead.buffers[operation.takes];
         const i64 turn = buffer.taken - buffer.slots;
-        if (turn >= 0) hold(buffer.cause, turn < buffer.frees.size() ? buffer.frees[turn] : NEVER);
+        if (turn >= 0) hold(buffer.cause, turn < buffer.frees.count() ? buffer.frees.at(turn) : NEVER);
     }
     return ready;
 }

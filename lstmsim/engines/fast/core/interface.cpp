@@ -63,6 +63,16 @@ LSTMSIM_PUBLIC void lstmsim_copy(Machine* machine, i64 table, i64* room) {
     std::copy(numbers.begin(), numbers.end(), room);
 }
 
+/// Hand over the numbers of a table of rows, which `lstmsim_free` frees, and forget them. in_order: is set to 1 if issues
+/// stand in their canonical order already.
+LSTMSIM_PUBLIC i64* lstmsim_take(Machine* machine, i64 table, i64* in_order) {
+    *in_order = table == lstmsim::ISSUES && machine->in_order();
+    return machine->take(table);
+}
+
+/// Free numbers that were handed over.
+LSTMSIM_PUBLIC void lstmsim_free(i64* numbers) { std::free(numbers); }
+
 /// Forget what is in a table.
 LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) { machine->clear(table); }
 

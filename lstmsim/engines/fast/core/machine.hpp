@@ -64,6 +64,10 @@ class Machine {
 
     /// The numbers of a table (tables.cpp).
     Slice<const i64> table(i64 number);
+    /// Hand the numbers of a table of rows over to somebody who frees them, and forget them (tables.cpp).
+    i64* take(i64 number);
+    /// Whether the issues that are in their table came in its canonical order.
+    bool in_order() const { return issues_in_order; }
     /// Forget what is in a table (tables.cpp).
     void clear(i64 number);
 
@@ -97,14 +101,25 @@ class Machine {
     bool skip_periods(Core& core, i64 now, i64 stop);
     bool write_look(const Core& core, i64 now, Look& look) const;
     bool write_thread(const Core& core, const Thread& thread, i64 now, i64 busy, Look& look) const;
+    bool write_buffers(const Thread& thread, i64 now, i64 since, Look& look) const;
     bool write_starts(const Thread& thread, i64 phase, i64 first, i64 end, i64 now, i64 since, Look& look) const;
     i64 periods_left(const Core& core, const Look& before, const Look& own, i64 stop) const;
     void repeat_period(Core& core, const Look& before, const Look& own, i64 times);
+
+    // traced_periods.cpp: rows of a trace that come again with them
+    bool may_go_on(const Core& core, const Unit& unit, i64 now) const;
+    void repeat_rows(const Core& core, const Look& before, const Look& own, i64 times);
+    void repeat_issues(const Core& core, const Look& before, const Look& own, i64 times);
+    i64 rows_left() const;
+    i64 held_before(Thread& lead, const Cursor& cursor, i64 cause);
+    Array<Again> rows_again(const Core& core, const Look& before, const Look& own, Array<i64>& window);
+    void look_back(const Again& again, i64* row);
 
     // units.cpp: what a unit does in a cycle
     void turn(Core& core, Unit& unit, i64 now);
     i64 issue(Core& core, Unit& unit, i64 context, i64 now);
     void record(const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues, i64 end);
+    void note_order(i64 row, i64 width);
     i64 extra_of(const Thread& thread, const Cursor& cursor) const;
     void complete(Thread& thread, Cursor& cursor, i64 start);
 
@@ -243,6 +258,7 @@ class Machine {
     bool steady_at_hand = false;  // tasks came or went, and whether what follows comes again was not looked at yet
     i64 met = 0;                // how many times an arrival at a barrier or a need of one was looked at
 
+    bool issues_in_order = true;
     Look present;    // what a core is now (periods.cpp)
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done

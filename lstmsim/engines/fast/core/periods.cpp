@@ -13,8 +13,10 @@
 // on a unit that asks for that (`fifo`): where two threads are busy, each operation of such a unit must wait for one of
 // its own phase that has started since then.
 //
-// A trace needs each issue; then nothing is skipped. Nor is it in tasks that can be paused, that load their weights, whose
-// frames come one after another, or whose iterations differ (`Streams::plain`).
+// In a run with a trace the rows are written again (traced_periods.cpp).
+//
+// Nothing is skipped in tasks that can be paused, that load their weights, whose frames come one after another, or whose
+// iterations differ (`Streams::plain`).
 #include "machine.hpp"
 
 namespace lstmsim {
@@ -25,6 +27,8 @@ namespace {
 constexpr i64 FIRST_LOOKS = 24, LOOKS = 6, EACH_LOOKS = 256;
 /// So many looks are remembered: a period of so many iterations is found.
 constexpr i64 REMEMBERED = 4;
+/// Streams of a task that are further apart, in iterations, are not looked at.
+constexpr i64 MOST_APART = 64;
 
 /// A cycle counted from another one; those before count as that one.
 i64 ahead(i64 cycle, i64 now) { return cycle >= NEVER ? NEVER : std::max(cycle - now, i64{0}); }
@@ -35,7 +39,7 @@ i64 ahead(i64 cycle, i64 now) { return cycle >= NEVER ? NEVER : std::max(cycle -
 bool Machine::skip_periods(Core& core, i64 now, i64 stop) {
     core.wrapped = false;
     const i64 number = core.looks++;
-    if (keep || !skipping || (number >= FIRST_LOOKS && number % EACH_LOOKS >= LOOKS)) return false;
+    if (!skipping || (number >= FIRST_LOOKS && number % EACH_LOOKS >= LOOKS)) return false;
     if (!write_look(core, now, present)) {
         core.last.clear();
         return false;
@@ -45,8 +49,14 @@ bool Machine::skip_periods(Core& core, i64 now, i64 stop) {
         if (!std::equal(before.state.begin(), before.state.end(), present.state.begin())) continue;
         const i64 times = periods_left(core, before, present, stop);
         if (times > 0) repeat_period(core, before, present, times);
+        const i64 then = now + times * (now - before.cycle);
         core.last.clear();
         core.looks = 0;
+        // of rows of a trace only so many are written at once
+        if (keep && times > 0 && write_look(core, then, present)) {
+            core.last.push({});
+            std::swap(core.last[core.looks++], present);
+        }
         return times > 0;
     }
     if (core.last.size() < REMEMBERED) core.last.push({});
@@ -60,6 +70,7 @@ bool Machine::write_look(const Core& core, i64 now, Look& own) const {
     own.state.clear();
     own.counted.clear();
     own.iterations.clear();
+    own.since.clear();
     own.taken.clear();
     if (preempting || core.dues.cycle() < NEVER) return false;
     for (const Unit& unit : core.units) {
@@ -67,7 +78,10 @@ bool Machine::write_look(const Core& core, i64 now, Look& own) const {
         own.state.push(unit.fresh);
         own.state.push(ahead(unit.free_at, now));
         own.state.push(unit.accounted ? unit.named - now : 0);
+        if (keep && may_go_on(core, unit, now)) return false;
     }
+    own.issues = tables[ISSUES].size();
+    own.switches = tables[SWITCHES].size();
     for (i64 context = 0; context < core.contexts; ++context) {
         const Thread& thread = threads[core.first_thread + context];
         own.state.push(thread.job);
@@ -95,8 +109,11 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
     const PhaseState& state = thread.phases[phase];
     const Streams& body = *state.streams;
     const i64 since = std::max({thread.admitted, thread.came, thread.crossed + body.far});
+    // to write down what streams have done that are far apart takes longer than to run it
+    if (last - base > MOST_APART) return false;
     if (!body.plain || since > now || base - state.lag < std::max(state.first, state.starts.oldest())) return false;
     own.iterations.push(base);
+    own.since.push(since);
     own.state.push(phase);
     own.state.push(thread.open);
     own.state.push(thread.done_at - now);
@@ -111,21 +128,29 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
         own.state.push(cursor.left);
         own.state.push(in_order && ready < NEVER ? ready - now : ahead(ready, now));
         own.state.push(cursor.operation && ready >= NEVER ? cursor.behind : NONE);
-        for (i64 cause = 0; unit.accounted && cause < program.causes.size(); ++cause) {
-            own.state.push(ahead(cursor.until[cause], unit.named));
+        for (i64 cause = 0; (keep || unit.accounted) && cause < program.causes.size(); ++cause) {
+            const i64 until = cursor.until[cause];
+            own.state.push(!keep ? ahead(until, unit.named) : until <= since ? -NEVER : until < NEVER ? until - now : NEVER);
         }
     }
+    if (!write_buffers(thread, now, keep ? since : NONE, own)) return false;
+    return write_starts(thread, phase, base - state.lag, last + 1, now, keep || busy > 1 ? since : 0, own);
+}
+
+/// Write down what may still matter of a thread's buffers. since: no slot may have been freed sooner, or then.
+bool Machine::write_buffers(const Thread& thread, i64 now, i64 since, Look& own) const {
     for (const BufferState& buffer : thread.buffers) {
-        const i64 count = buffer.frees.size();
+        const i64 count = buffer.frees.count();
         if (buffer.taken > 0 && buffer.taken < buffer.slots) return false;
         own.taken.push(buffer.taken);
         own.state.push(buffer.taken - count);
         own.state.push(buffer.waiter);
         for (i64 turn = std::max(buffer.taken - buffer.slots, i64{0}); turn < count; ++turn) {
-            own.state.push(buffer.frees[turn] - now);
+            if (buffer.frees.at(turn) <= since) return false;
+            own.state.push(buffer.frees.at(turn) - now);
         }
     }
-    return write_starts(thread, phase, base - state.lag, last + 1, now, busy > 1 ? since : 0, own);
+    return true;
 }
 
 /// Write down the starts in iterations that may still be looked at. since: none of them may be sooner.
@@ -145,7 +170,7 @@ bool Machine::write_starts(
 /// How many times more the period since an earlier look fits before something else happens.
 i64 Machine::periods_left(const Core& core, const Look& before, const Look& own, i64 stop) const {
     const i64 cycles = own.cycle - before.cycle;
-    i64 times = cycles > 0 ? (std::min(stop, LATEST) - own.cycle) / cycles : 0, busy = 0, rows_written = 0;
+    i64 times = cycles > 0 ? (std::min(stop, LATEST) - own.cycle) / cycles : 0, busy = 0;
     for (i64 context = 0; context < core.contexts; ++context) {
         const Thread& thread = threads[core.first_thread + context];
         if (thread.job == NONE) continue;
@@ -158,9 +183,9 @@ i64 Machine::periods_left(const Core& core, const Look& before, const Look& own,
             times = std::min(times, (phase.repeat - 1 - cursor.iteration) / apart);
         }
     }
-    for (i64 i = 0; i < own.taken.size(); ++i) rows_written += own.taken[i] - before.taken[i];
-    // what is freed is written down one by one: not more of it at once than a run may take until it comes back
-    if (rows_written > 0) times = std::min(times, EACH_LOOKS * STEPS_OF_AN_EVENT / rows_written + 1);
+    // rows are written one by one: not more of them at once than a run may take until it comes back
+    const i64 issues = (own.issues - before.issues) / (issue::COLUMNS + program.causes.size());
+    if (issues > 0) times = std::min(times, rows_left() / issues + 1);
     for (i64 i = 0; i < own.counted.size(); ++i) {
         i64 sum = 0;
         const i64 more = own.counted[i] - before.counted[i];
@@ -171,6 +196,7 @@ i64 Machine::periods_left(const Core& core, const Look& before, const Look& own,
 
 /// Do at once what a core has done since an earlier look, so many times.
 void Machine::repeat_period(Core& core, const Look& before, const Look& own, i64 times) {
+    if (keep) repeat_rows(core, before, own, times);
     const i64 cycles = own.cycle - before.cycle, later = times * cycles, names = core.counted.size();
     for (i64 name = 0; name < names; ++name) core.counted[name] += times * (own.counted[name] - before.counted[name]);
     core.worked += times * (own.counted[names] - before.counted[names]);
@@ -188,27 +214,31 @@ void Machine::repeat_period(Core& core, const Look& before, const Look& own, i64
         for (Cursor& cursor : cursors.part(thread.first_cursor, core.kinds)) {
             Soonest& ready = core.units[cursor.place].ready;
             if (ready.at(context) < NEVER) ready.set(context, ready.at(context) + later);
-            for (i64& until : cursor.until) until += until > 0 && until < NEVER ? later : 0;
-            if (!cursor.operation) continue;
-            phase = cursor.phase;
-            end = std::max(end, cursor.iteration + 1);
-            cursor.iteration += times * apart;
-            cursor.ended += later;
+            if (cursor.operation) {
+                phase = cursor.phase;
+                end = std::max(end, cursor.iteration + 1);
+                cursor.iteration += times * apart;
+                cursor.ended += later;
+            }
+            for (i64 cause = 0; cause < program.causes.size(); ++cause) {
+                i64& until = cursor.until[cause];
+                if (until >= NEVER) continue;
+                until = until > own.since[busy] ? until + later : cursor.operation ? held_before(thread, cursor, cause) : 0;
+            }
         }
         PhaseState& state = thread.phases[phase];
         state.starts.come_again(base - state.lag, end, apart, times, cycles);
         thread.done_at += later;
         for (BufferState& buffer : thread.buffers) {
             const i64 more = own.taken[buffers] - before.taken[buffers];
+            buffer.frees.come_again(buffer.taken - buffer.slots, times * more, later);
             buffer.taken += times * more;
-            for (i64 each = 0; each < times * more; ++each) {
-                buffer.frees.push(buffer.frees[buffer.frees.size() - more] + cycles);
-            }
             buffers += 1;
         }
         busy += 1;
     }
-    for (const Unit& unit : core.units) {
+    for (Unit& unit : core.units) {
+        unit.row = NONE;
         core.events.set(unit.place, std::min(NEVER, std::max(unit.ready.cycle(), unit.free_at)));
     }
     budget -= 1;

@@ -1,10 +1,15 @@
 // Numbers that a run writes down, row after row.
 #pragma once
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <new>
+#include <utility>
 
 #include "cycles.hpp"
 
@@ -37,13 +42,30 @@ class Rows {
 
     void clear() { size_ = 0; }
 
+    /// Hand the numbers over to somebody who frees them.
+    i64* release() {
+        if (size_ > 0) have_room(size_);
+        size_ = room_ = 0;
+        return std::exchange(numbers_, nullptr);
+    }
+
   private:
-    void grow(i64 count) {
-        const i64 room = std::max(2 * room_, size_ + count + 1024);
-        void* const moved = std::realloc(numbers_, static_cast<std::size_t>(room) * sizeof(i64));
+    void grow(i64 count) { have_room(std::max(2 * room_, size_ + count + 1024)); }
+
+    void have_room(i64 room) {
+        constexpr std::size_t PAGE = 4096, LARGE = std::size_t{1} << 21;
+        std::size_t bytes = static_cast<std::size_t>(room) * sizeof(i64);
+        // whole large pages, with room for what the C library writes before them
+        if (bytes > LARGE) bytes = (bytes + PAGE + LARGE - 1) / LARGE * LARGE - PAGE;
+        void* const moved = std::realloc(numbers_, bytes);
         if (!moved) throw std::bad_alloc();
         numbers_ = static_cast<i64*>(moved);
-        room_ = room;
+        room_ = static_cast<i64>(bytes / sizeof(i64));
+#if defined(__linux__)
+        // small pages take longer to be had one by one than to be filled; a refusal costs no more than that
+        const std::size_t before = reinterpret_cast<std::size_t>(moved) % PAGE;
+        if (bytes > LARGE) (void)madvise(static_cast<char*>(moved) - before, bytes + before, MADV_HUGEPAGE);
+#endif
     }
 
     i64* numbers_ = nullptr;

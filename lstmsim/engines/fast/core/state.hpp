@@ -69,7 +69,17 @@ struct Look {
     Array<i64> state;
     Array<i64> counted;     // cycles of each name, work, issues
     Array<i64> iterations;  // of each busy thread
+    Array<i64> since;       // of each busy thread: what came before its phase, or from outside, was over by then
     Array<i64> taken;       // slots of each buffer of these threads that were taken
+    i64 issues = 0, switches = 0;  // numbers in the tables of a trace
+};
+
+/// What has to be known of a row of a trace to write it again (traced_periods.cpp): its thread, after how many iterations
+/// it comes again, until when waits may have been over that do not come later with it, and whether they are looked up.
+struct Again {
+    struct Thread* thread = nullptr;
+    i64 apart = 0, since = 0;
+    bool looks_back = false;
 };
 
 /// A core: its units, and threads that have numbers in a row.
@@ -126,10 +136,46 @@ struct PhaseState {
     Slice<const i64> echoes;  // for each operation, after how many cycles all that it brings about has come about
 };
 
+/// When slots of a buffer were freed, for as many turns as may still matter.
+class Frees {
+  public:
+    /// How many times slots were freed; when they were in a turn that may still matter.
+    i64 count() const { return gone_ + kept_.size(); }
+    i64 at(i64 turn) const { return kept_[turn - gone_]; }
+
+    /// A slot is freed. needed: the first turn that still matters.
+    void add(i64 cycle, i64 needed) {
+        if (needed - gone_ >= std::max(kept_.size() / 2, FEWEST)) forget(needed);
+        kept_.push(cycle);
+    }
+
+    /// What matters still is so many turns and cycles later. needed: the first turn of it.
+    void come_again(i64 needed, i64 turns, i64 cycles) {
+        forget(needed);
+        for (i64& cycle : kept_) cycle += cycles;
+        gone_ += turns;
+    }
+
+  private:
+    static constexpr i64 FEWEST = 32;
+
+    /// Forget the turns before one.
+    void forget(i64 needed) {
+        const i64 more = std::min(needed - gone_, kept_.size());
+        if (more <= 0) return;
+        for (i64 i = more; i < kept_.size(); ++i) kept_[i - more] = kept_[i];
+        kept_.resize(kept_.size() - more);
+        gone_ += more;
+    }
+
+    Array<i64> kept_;
+    i64 gone_ = 0;
+};
+
 /// A buffer of a thread.
 struct BufferState {
     i64 slots = 0, cause = 0, taken = 0;
-    Array<i64> frees;     // when slots were freed
+    Frees frees;
     i64 waiter = NONE;    // the cursor that waits for the next free
 };
 

@@ -136,6 +136,7 @@ void Machine::repeat_rows(const Stretch& known, i64 table, i64 later, i64 apart)
         }
     }
     if (wrong) throw Fault("an operation was held back by something before its stretch");
+    if (shape.table == ISSUES && count > 0) note_order(all.size() - count, width);
     budget -= count / width / STEPS_OF_AN_EVENT;
 }
 

@@ -13,11 +13,19 @@ Slice<const i64> Machine::table(i64 number) {
     return Slice<const i64>(tables[number].all().begin(), tables[number].size());
 }
 
+i64* Machine::take(i64 number) {
+    i64* const numbers = tables[number].release();
+    clear(number);
+    return numbers;
+}
+
 void Machine::clear(i64 number) {
     if (number < 0 || number > OVER) return;
     tables[number].clear();
     forget_stretches();
+    for (Core& core : cores) core.last.clear();
     if (number != ISSUES) return;
+    issues_in_order = true;
     // issues that go on have no row any more
     for (Core& core : cores) {
         for (Unit& unit : core.units) unit.row = NONE;

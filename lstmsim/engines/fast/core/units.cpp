@@ -84,8 +84,16 @@ void Machine::record(
         // what had held the operation back is told with its first issue
         const bool first = cursor.left == operation.count;
         for (i64 cause = 0; cause < causes; ++cause) row[issue::COLUMNS + cause] = first ? cursor.until[cause] : 0;
+        note_order(unit.row, row.size());
     }
     unit.row_end = end;
+}
+
+/// A row was written behind another one: do both stand in the order of (start, core, unit, context)?
+void Machine::note_order(i64 row, i64 width) {
+    if (row == 0 || !issues_in_order) return;
+    const i64 *const own = &tables[ISSUES][row], *const before = own - width;
+    issues_in_order = !std::lexicographical_compare(own, own + issue::TASK, before, before + issue::TASK);
 }
 
 /// The last issue of an operation is at `start`: move on, and look again at whoever waited for it.
@@ -99,7 +107,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     i64 waiter = NONE;
     if (operation.frees != NONE) {
         BufferState& buffer = lead.buffers[operation.frees];
-        buffer.frees.push(start + operation.cycles);
+        buffer.frees.add(start + operation.cycles, buffer.taken - buffer.slots);
         waiter = std::exchange(buffer.waiter, NONE);
     }
     const i64 done = start + operation.result_cycles;

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lstmsim.analysis import report_text
-from lstmsim.analysis.report import JobReport, Report, latency_statistics
+from lstmsim.analysis.explanations.explanation import Explanation
+from lstmsim.analysis.explanations.text import document as explained
+from lstmsim.analysis.report import JobReport, Report
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
@@ -18,273 +20,27 @@ from lstmsim.files.scenario.written import loads_again, resolved_text
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Scenario
-from lstmsim.report.document import Document, Grid, Part, grid
+from lstmsim.report.document import Document, Grid, grid
 from lstmsim.report.figures_text import four_digits
-from lstmsim.report.html import markup as draw
-from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, percent, region, short
-from lstmsim.report.renderings import html, html_of
-from lstmsim.studies.serve.report import document, tenants_grid
-from lstmsim.studies.serve.result import Serving, Tenant
-from lstmsim.studies.simulate.page import page as sections
-from lstmsim.studies.simulate.page.timeline import patterns, state_class, style_text, timeline_sections
+from lstmsim.report.html.markup import Markup, Section, element, joined, link_to, short
+from lstmsim.report.page.frame import page, shown
+from lstmsim.report.renderings import html
+from lstmsim.studies.serve.result import Serving
+from lstmsim.studies.simulate.page import sections
+from lstmsim.studies.simulate.page.explorer import explorer, left_out_text, path_of, switches
+from lstmsim.studies.simulate.page.looks import look_rules, patterns
+from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
 
-
-#: More cores than this are not drawn; the table has as many as `_TABLE_CORES`, closed above `_OPEN_CORES`.
-_BARS, _TABLE_CORES, _OPEN_CORES = 48, 256, 8
-#: A bar shorter than this has no room for its share.
-_ROOM = 38
-#: Up to so many jobs each is a dot; more make a histogram of so many columns.
-_DOTS, _COLUMNS = 60, 40
-#: More tenants than these are not listed with their latencies; not drawn; not listed with their requests.
-_TENANTS, _DRAWN, _LISTED = 100, 24, 200
-#: Width of wide pictures, and the ends of their axes.
-_WIDTH, _LEFT, _RIGHT = 1000, 52, 960
-#: Height of a line of text, of a level over time and the gap between two, of a tenant's bar.
-_ROW, _HEIGHT, _GAP, _BAR = 15, 100, 34, 22
-
-
-def shown(*parts: Part | str | None) -> Markup:
-    """Show parts of a document and drawings, one below the other; a text is a note, and tables scroll."""
-    made: list[str] = []
-    for part in parts:
-        if isinstance(part, Grid):
-            made.append(region(part.title or "Numbers", "scroll", html_of(part)))
-        elif isinstance(part, str):
-            made.append(part if isinstance(part, Markup) or not part else element("p", part, class_="note"))
-        elif part is not None:
-            made.append(html_of(part))
-    return joined(made)
-
-
-def accounts_section(report: Report) -> Section:
-    """Make the section: bars for every core, what each name means and how to get less of it, and a table."""
-    unit, part = report.unit.name, report_text.part_cycles(report)
-    pe_cycles = [core.pe_cycles for core in report.cores]
-    bars = element(
-        "div",
-        _bars(f"{part}: what the multipliers did", tuple(report.losses), pe_cycles, part),
-        _bars(f"Cycles: what the {unit} did", report.accounts, [core.cycles for core in report.cores], "cycles"),
-        class_="pair",
-    )
-    names = report_text.shown_accounts(report)
-    rows = (row for core in report.cores for row in report_text.core_rows(report, f"core {core.index}", [core], names))
-    head = ["core", *report.columns, "useful", *names]
-    numbers = shown(grid(head, rows, "Cycles by name, and their share", limit=2 * _TABLE_CORES, more="rows of cores"))
-    if len(report.cores) > _OPEN_CORES:
-        numbers = element("details", element("summary", "Every core in numbers"), numbers)
-    busy = f"In cycles, busy means that the {unit} issues work; its {part} are useful"
-    busy += " and padding." if not report.losses.get("unmapped") else ", padding and unmapped."
-    return Section("cycles", "Where the cycles went", shown(bars, html_of(_losses(report)), busy, numbers))
-
-
-def _bars(title: str, names: Sequence[str], cores: Sequence[Mapping[str, int]], what: str) -> Markup:
-    height, drawn = 26 if len(cores) <= 8 else 13, cores[:_BARS]
-    scale, parts = draw.Scale(0, 100, _LEFT, 458), []
-    for number, counts in enumerate(drawn):
-        top, total, before = 4 + number * (height + 5), max(1, sum(counts.values())), 0
-        parts.append(draw.words(_LEFT - 6, top + height / 2 + 4, f"core {number}", "tick", "end"))
-        for name in names:
-            count = counts.get(name, 0)
-            left, right = scale(100 * before / total), scale(100 * (before + count) / total)
-            before += count
-            if not count:
-                continue
-            text = f"core {number}, {name}: {percent(count, total)} ({count:,} {what})"
-            look = f"{state_class(name)} edge"
-            parts.append(draw.rectangle(round(left, 2), top, round(right - left, 2), height, look, text))
-            if name in ("useful", "busy", "padding") and right - left > _ROOM and height > 20:
-                ink = "t0" if name != "padding" else "ink"
-                middle = round((left + right) / 2, 1)
-                parts.append(draw.words(middle, top + height / 2 + 4, percent(count, total), f"{ink} on", "middle"))
-    base = 4 + len(drawn) * (height + 5)
-    parts.append(draw.bottom_axis(scale, base, "", [0, 25, 50, 75, 100], unit=" %"))
-    label = f"{title}, as bars for {len(drawn)} cores; the table below has the numbers"
-    hidden = len(cores) - len(drawn)
-    note = shown(f"and {hidden:,} more cores, in the table below" if hidden else None)
-    return element("figure", element("figcaption", title), draw.picture(480, base + 20, label, *parts), note)
-
-
-def _losses(report: Report) -> Grid:
-    losses, part = report.losses, report_text.part_cycles(report)
-    total = sum(losses.values())
-    rows = [
-        (
-            joined([draw.swatch(state_class(name)), name], "&nbsp;"),
-            count,
-            percent(count, total),
-            report_text.meaning(name, report),
-            report_text.remedy(name, report),
-        )
-        for name, count in losses.items()
-        if count
-    ]
-    where = "all cores" if len(report.cores) > 1 else "the core"
-    title = f"{part} of {where}: a multiplier in a cycle, useful or not"
-    return grid(["<name", part, "share", "<what it means", "<what would lessen it"], rows, title)
-
-
-def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
-    """Make the section: every job as a dot, or a histogram; mean and percentiles as lines and in a table."""
-    values = [cycles_to_ms(job.latency, report.frequency_mhz) for job in report.jobs]
-    least, most = min(values), max(values)
-    low, high = 0.0, 1.06 * most if most > 0 else 1.0
-    if most > least > 0.6 * most:
-        # all values are far from zero and close together
-        low, high = least - 0.06 * (most - least), most + 0.06 * (most - least)
-    scale, marks = draw.Scale(low, high, _LEFT, _RIGHT), asdict(report.latency_ms)
-    top, single = 10 + _ROW * len(marks), len(values) <= _DOTS
-    base = top + (46 if single else 150)
-    body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
-    parts = [body, *_marks(marks, scale, base), draw.bottom_axis(scale, base, "ms", draw.round_ticks(low, high))]
-    label = f"Latencies of {len(values)} jobs, {least:.4g} to {most:.4g} ms"
-    by_tenant = {"all": [job.latency for job in report.jobs]}
-    for tenant, job in zip(tenants, report.jobs, strict=False):
-        by_tenant.setdefault(f"tenant {tenant}", []).append(job.latency)
-    listed = [*by_tenant.items()][: 1 + _TENANTS if len(by_tenant) > 2 else 1]
-    rows = []
-    for name, own in listed:
-        figures = asdict(latency_statistics(own, report.frequency_mhz)).values()
-        rows.append([name.removeprefix("tenant "), len(own), *(f"{each:.4g}" for each in figures)])
-    more = len(by_tenant) - 1 - _TENANTS
-    content = shown(
-        "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
-        region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)),
-        grid(["<latency in ms", "jobs", *marks], rows),
-        f"and {more:,} more tenants" if more > 0 else None,
-    )
-    return Section("latency", "Latency", content)
-
-
-def _dots(report: Report, values: list[float], scale: draw.Scale, top: float) -> Markup:
-    """Dots in three lanes, so that equal latencies do not hide each other."""
-    parts = []
-    for number, (job, value) in enumerate(zip(report.jobs, values, strict=True)):
-        title = f"{short(job.name)}: {value:.4g} ms ({job.latency:,} cycles)"
-        parts.append(draw.circle(round(scale(value), 2), top + 46 * (1 + number % 3) / 4, 5, "dot", title))
-    return joined(parts)
-
-
-def _columns(values: list[float], scale: draw.Scale, top: float, base: float) -> Markup:
-    low, width = scale.low, (scale.high - scale.low) / _COLUMNS
-    counts = [0] * _COLUMNS
-    for value in values:
-        counts[min(_COLUMNS - 1, max(0, int((value - low) / width)))] += 1
-    upright = draw.Scale(0, max(counts), base, top + 6)
-    parts = _levels_axis(upright, [f"{tick:,}" for tick in draw.round_ticks(0, max(counts), 4, whole=True)])
-    parts.append(draw.words(_LEFT - 6, top - 4, "jobs", "tick", "end"))
-    for number, count in enumerate(counts):
-        if count:
-            begin, end = low + number * width, low + (number + 1) * width
-            title = f"{count:,} job{'s' * (count > 1)} from {begin:.4g} to {end:.4g} ms"
-            left, right, height = scale(begin), scale(end), upright(0) - upright(count)
-            parts.append(draw.rectangle(left + 0.5, upright(count), right - left - 1, height, "j0", title))
-    return joined(parts)
-
-
-def _levels_axis(upright: draw.Scale, ticks: Sequence[str]) -> list[Markup]:
-    """A line for each tick, with its number."""
-    parts = []
-    for tick in ticks:
-        height = upright(float(tick.replace(",", "")))
-        parts.append(draw.line(_LEFT, height, _RIGHT, height, "grid"))
-        parts.append(draw.words(_LEFT - 6, height + 4, tick, "tick", "end"))
-    return parts
-
-
-def _marks(marks: dict[str, float], scale: draw.Scale, base: float) -> list[Markup]:
-    """A line for each figure with its name at its own height; equal figures share a line."""
-    names: dict[float, list[str]] = {}
-    for name, value in marks.items():
-        names.setdefault(value, []).append(name)
-    parts = []
-    for number, (value, equal) in enumerate(names.items()):
-        at, height = scale(value), 12 + _ROW * number
-        near = at > (_LEFT + _RIGHT) / 2
-        parts.append(draw.line(at, height - 8, at, base, "mark mean" if "mean" in equal else "mark"))
-        text = f"{', '.join(equal)} {value:.4g}"
-        parts.append(draw.words(at - 4 if near else at + 4, height, text, "tick halo", "end" if near else "start"))
-    return parts
-
-
-def serving_section(serving: Serving) -> Section:
-    """Make the section: who waits and runs over time, and the figures of all requests."""
-    windows = serving.windows
-    edges = [serving.ms(each.start_cycle) for each in windows]
-    edges.append(serving.ms(windows[-1].start_cycle + windows[-1].width_cycles) if windows else 1.0)
-    scale = draw.Scale(edges[0], max(edges[-1], edges[0] + 1e-12), _LEFT, _RIGHT)
-    waiting, taken = [each.queue_length for each in windows], [each.taken for each in windows]
-    upper = _levels("requests that wait", edges, waiting, scale, 20)
-    lower = _levels(f"threads taken, of {serving.servers}", edges, taken, scale, 20 + _HEIGHT + _GAP)
-    base = 20 + 2 * _HEIGHT + _GAP
-    axis = draw.bottom_axis(scale, base, "ms", draw.round_ticks(scale.low, scale.high))
-    label = f"At most {max(waiting, default=0):.3g} requests wait and {max(taken, default=0):.3g} threads are taken"
-    drawn = region("Serving over time", "wide", draw.picture(_WIDTH, base + 34, label, upper, lower, axis))
-    width = windows[0].width_cycles if windows else 0
-    note = f"Means over windows of {width:,} cycle{'s' * (width != 1)}."
-    return Section("serving", "Serving", shown(note, drawn, Markup(html(document(serving, tenants=False)))))
-
-
-def _levels(name: str, edges: list[float], levels: list[float], scale: draw.Scale, top: float) -> Markup:
-    """One quantity over time as columns from zero."""
-    upright = draw.Scale(0, max(1.0, *levels, 0.0), top + _HEIGHT, top + 8)
-    parts = _levels_axis(upright, [f"{tick:,.6g}" for tick in draw.round_ticks(0, upright.high, 4)])
-    tops = [round(upright(level), 2) for level in levels]
-    parts.append(draw.path(draw.steps([scale(edge) for edge in edges], tops, [upright(0)] * len(tops)), "area"))
-    parts.append(draw.words(_LEFT, top, name, "tick"))
-    return joined(parts)
-
-
-def tenants_section(serving: Serving) -> Section:
-    """Make the section: latencies from the median to p99, deadlines kept, rates and slowdowns of each tenant."""
-    tenants = list(serving.tenants.values())
-    drawn = [each for each in tenants if each.latency is not None][:_DRAWN]
-    content = shown(
-        "A tenant is an entry of the scenario's jobs. Bars go from the median to p95, thin lines on to p99.9; upright "
-        "lines are means. Slowdown: latency / latency of the same job alone on the chip, the mean over requests.",
-        *(element("p", each, class_="answer") for each in serving.remarks),
-        _tenant_bars(serving, drawn) if drawn else None,
-        f"Drawn: {len(drawn):,} of {len(tenants):,} tenants." if len(drawn) < len(tenants) else None,
-        tenants_grid(serving, tenants, _LISTED),
-    )
-    return Section("tenants", "Tenants", content)
-
-
-def _tenant_bars(serving: Serving, tenants: list[Tenant]) -> Markup:
-    most = max(each for tenant in tenants for each in _times(tenant, serving))
-    scale, parts = draw.Scale(0, max(most, 1e-12) * 1.04, 210, _RIGHT), []
-    for number, tenant in enumerate(tenants):
-        middle, times = 8 + number * _BAR + _BAR / 2, _times(tenant, serving)
-        mean, p50, p95, _, last = map(scale, times)
-        named = zip(("mean", "p50", "p99"), (times[0], times[1], times[3]), strict=True)
-        title = f"{short(tenant.name)}: {', '.join(f'{name} {value:.4g} ms' for name, value in named)}"
-        parts.append(draw.words(202, middle + 4, short(tenant.name, 28), "tick", "end"))
-        parts.append(draw.line(p95, middle, max(p95, last), middle, "axis"))
-        parts.append(draw.rectangle(p50, middle - 6, max(1.0, p95 - p50), 12, "area", title))
-        parts.append(draw.line(mean, middle - 8, mean, middle + 8, "mark mean"))
-    base = 8 + len(tenants) * _BAR + 4
-    parts.append(draw.bottom_axis(scale, base, "ms", draw.round_ticks(0, scale.high)))
-    label = f"Latencies of {len(tenants)} tenants, up to {most:.4g} ms; the table below has the numbers"
-    return region("Latencies of tenants", "wide", draw.picture(_WIDTH, base + 34, label, *parts))
-
-
-def _times(tenant: Tenant, serving: Serving) -> list[float]:
-    """Mean, median, p95, p99 and the last percentile, in ms."""
-    latency = tenant.latency
-    assert latency is not None
-    last = latency.percentiles[max(latency.percentiles)]
-    return [serving.ms(each.value) for each in (latency.mean, latency.p50, latency.p95, latency.p99, last)]
-
-
+#: The scripts of the timeline.
+_SCRIPTS = [Path(__file__).with_name(name) for name in ("spans.js", "view.js", "panel.js")]
 #: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
 _JOBS, _PRINTED = 1000, 40
 _MODELS, _LAYERS, _PLANS = 40, 6, 100
 #: A resolved input of more letters is cut: a page that goes by e-mail must stay small.
 _INPUT_LIMIT = 400_000
-#: No script, no network, no frames: a browser that honours it could not load anything if it were told to.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 #: What opens which traces.
 _VIEWERS = {
     "Perfetto": (".json", ".json.gz", ".pftrace"),
@@ -305,7 +61,7 @@ def _what_ran(scenario: Scenario) -> Section:
     planned = target.planned(chip, scenario.jobs)
     title = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
     more = "products; the JSON report has every one"
-    content = sections.shown(
+    content = shown(
         _cores(scenario),
         " ".join((*target.shared_parts(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
         None if planned is None else report_text.planned_grid(planned, title, _PLANS, more),
@@ -390,7 +146,7 @@ def _jobs_section(scenario: Scenario, report: Report) -> Section:
     cut_off = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
     screen = f"{unprinted:,} more rows are not printed; the page on a screen has them."
     paper = element("p", screen, class_="note print-only") if unprinted > 0 else None
-    return Section("jobs", "Jobs", sections.shown(jobs, cut_off if hidden else None, paper))
+    return Section("jobs", "Jobs", shown(jobs, cut_off if hidden else None, paper))
 
 
 def report_page(
@@ -399,6 +155,7 @@ def report_page(
     trace_file: str | None = None,
     fit: Document | None = None,
     serving: Serving | None = None,
+    explanation: Explanation | None = None,
     extra_sections: Sequence[tuple[str, str | Document]] = (),
     command: str | None = None,
     date: str | None = None,
@@ -407,15 +164,14 @@ def report_page(
     """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text."""
     report, scenario = run.report, run.scenario
     tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
-    parts = [_what_ran(scenario), sections.accounts_section(report), sections.latency_section(report, tenants)]
+    drawn, data = _timeline(run, explanation, window)
+    parts = [sections.accounts_section(report), *drawn]
+    if explanation is not None:
+        parts += [Section("why", "Why not 100 %", Markup(html(explained(explanation)))), _WHAT_IF]
+        data["what-if"] = switches(explanation)
+    parts += [sections.latency_section(report, tenants)]
     parts += [] if serving is None else [sections.serving_section(serving), sections.tenants_section(serving)]
-    try:
-        timeline = run.timeline
-    except InputError as error:
-        parts.append(Section("timeline", "Timeline", sections.shown(f"No timeline: {error}.")))
-    else:
-        parts += timeline_sections(timeline if window is None else cut(timeline, *window), report.words)
-    parts.append(_jobs_section(scenario, report))
+    parts += [_jobs_section(scenario, report), _what_ran(scenario)]
     more = [*([] if fit is None else [("Device fit", fit)]), *extra_sections]
     for number, (title, said) in enumerate(more):
         # a text of others may be laid out by spaces
@@ -423,26 +179,49 @@ def report_page(
         parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
     title = f"{scenario.name} on {report.chip}"
-    body = [patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))]
-    head = [
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        element("title", f"{title} – lstmsim"),
-        f"<style>\n{style_text()}</style>",
-    ]
-    lines = "\n".join(head)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{lines}\n</head>\n<body>\n{chr(10).join(body)}\n</body>\n</html>\n'
-    )
+    scripts = _SCRIPTS if data else []
+    header = _header(title, report)
+    return page(title, header, parts, before=patterns(), style=look_rules(), scripts=scripts, data=data)
 
 
-def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
-    links = [element("a", part.title, href=f"#{part.name}") for part in parts]
+_WHAT_IF = Section(
+    "what-if",
+    "What if",
+    element(
+        "div",
+        element(
+            "p",
+            "A browser with scripts has a switch here for each change. The tables above have all of them.",
+            class_="note",
+        ),
+        id="switches",
+    ),
+)
+
+
+def _timeline(
+    run: Run, explanation: Explanation | None, window: tuple[int, int | None] | None
+) -> tuple[list[Section], dict[str, Any]]:
+    """Make the sections on the timeline, and what its scripts read; neither where the trace is too long to keep."""
+    try:
+        whole = run.timeline
+    except InputError as error:
+        return [Section("timeline", "Timeline", shown(f"No timeline: {error}."))], {}
+    timeline, words = whole if window is None else cut(whole, *window), run.report.words
+    # only a part was explained where the whole is too long
+    path = (None, None) if explanation is None or explanation.window is not None else path_of(run, words)
+    use = use_over_time(timeline)
+    data = explorer(timeline, use, words, *path)
+    drawn, over_time = timeline_sections(timeline, use, words)
+    content = joined([element("div", id="explorer"), shown(left_out_text(data)), drawn.content])
+    return [Section(drawn.name, drawn.title, content), over_time], {"timeline": data}
+
+
+def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
+    stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
     sentence = element("p", answer(report), class_="answer")
-    nav = element("nav", joined(links, " "), aria_label="Parts of this page")
-    return element("header", element("h1", title), engine, sentence, _figures(report), nav)
+    return joined([element("h1", title), engine, sentence, _figures(report), stamps])
 
 
 def _figures(report: Report) -> Markup:
@@ -477,7 +256,7 @@ def _input_section(scenario: Scenario) -> Section:
         note = element("p", f"{said}Saved as a file, it runs again: ", again, class_="note")
     if len(text) > _INPUT_LIMIT:
         text = text[:_INPUT_LIMIT]
-        note = sections.shown("Names and defaults resolved; too long for a page, so its end is cut off.")
+        note = shown("Names and defaults resolved; too long for a page, so its end is cut off.")
     return Section("input", "Resolved input", note + element("pre", text, id="resolved-input", tabindex="0"))
 
 
@@ -493,4 +272,4 @@ def _origin_section(report: Report, trace_file: str | None, command: str | None,
         link = element("a", trace_file, href=link_to(trace_file))
         viewer = next((name for name, suffixes in _VIEWERS.items() if trace_file.lower().endswith(suffixes)), None)
         rows.append(["trace", link + (f" (for {viewer})" if viewer else "")])
-    return Section("origin", "How this was made", sections.shown(grid(["<what", "<which"], rows)))
+    return Section("origin", "How this was made", shown(grid(["<what", "<which"], rows)))

@@ -1,128 +1,24 @@
-"""The timeline of a page: which jobs worked when, causes of waits, how busy main units were; and the style of all."""
+"""The timeline of a page as a drawing for paper and browsers without scripts: jobs, causes of waits, busy shares."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.analysis.timeline import (
-    MAIN,
-    STATES,
-    Row,
-    Spans,
-    Timeline,
-    busy_windows,
-    covered_cycles,
-    spans_of,
-    window_edges,
-)
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
-from lstmsim.program.unit_names import is_unit
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES
-
-#: Looks of jobs; the next job looks like the first.
-LOOKS = len(JOB_STYLES) * len(GROUP_HATCHES)
-
-#: On a dark page black changes with white.
-_DARK_BLACK = ("#F2F2F2", "#000000")
-
-#: Side of a pattern's tile and what is drawn on it.
-_HATCHES = {
-    "////": (6, "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"),
-    "\\\\\\\\": (6, "M-1 -1L7 7M-1 5L1 7M5 -1L7 1"),
-    "//": (10, "M-1 11L11 -1M-1 1L1 -1M9 11L11 9"),
-    "\\\\": (10, "M-1 -1L11 11M-1 9L1 11M9 -1L11 1"),
-    "xxx": (6, "M-1 7L7 -1M-1 -1L7 7"),
-    "...": (5, "M2 2h1v1h-1z"),
-    "..": (7, "M3 3h1v1h-1z"),
-    "---": (6, "M0 3h6"),
-    "|||": (4, "M2 0v4"),
-    "++": (7, "M0 3.5h7M3.5 0v7"),
-    "+": (12, "M0 6h12M6 0v12"),
-    "oo": (8, "M2 4a2 2 0 1 0 4 0a2 2 0 1 0 -4 0"),
-    "**": (8, "M4 2v4M2 3l4 2M2 5l4 -2"),
-    "OO": (11, "M2 5.5a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0"),
-}
-
-
-def job_class(number: int) -> str:
-    """Give the class of a job by its place in the scenario; looks repeat after 32."""
-    return f"j{number % LOOKS}"
-
-
-def job_ink(number: int) -> str:
-    """Give the class of text on a job, with a rim of the job's colour that keeps hatches off the letters."""
-    return f"t{number % len(JOB_STYLES)}"
-
-
-def state_class(name: str) -> str:
-    """Give the class of a wait, or of PE-cycles."""
-    return f"w-{name}"
-
-
-def _hatched() -> dict[str, tuple[str, str]]:
-    """By class: the name of its colours, and its hatch, empty for a plain fill."""
-    hatches = {state_class(name): (f"w-{name}", named.style.hatch) for name, named in NAMED.items()}
-    for group, hatch in enumerate(GROUP_HATCHES):
-        for number, look in enumerate(JOB_STYLES):
-            hatches[f"j{group * len(JOB_STYLES) + number}"] = (f"j{number}", hatch if group else look.hatch)
-    return hatches
-
-
-def _values(dark: bool) -> str:
-    if dark:
-        values = {f"w-{name}": named.dark for name, named in NAMED.items() if named.dark}
-        values |= {f"j{len(JOB_STYLES) - 1}": _DARK_BLACK}
-    else:
-        values = {f"w-{name}": (named.style.fill, named.style.ink) for name, named in NAMED.items()}
-        values |= {f"j{number}": (look.fill, look.ink) for number, look in enumerate(JOB_STYLES)}
-    return ";".join(f"--{name}:{fill};--{name}-ink:{ink}" for name, (fill, ink) in values.items())
-
-
-def look_rules(dark: bool = False) -> str:
-    """Write the style rules of all looks; with `dark` only what a dark page changes."""
-    if dark:
-        return f":root{{{_values(dark=True)}}}"
-    fills = [
-        f".{name}{{fill:{f'url(#p-{name})' if hatch else f'var(--{colour})'}}}"
-        for name, (colour, hatch) in _hatched().items()
-    ]
-    inks = [f".t{number}{{fill:var(--j{number}-ink);stroke:var(--j{number})}}" for number in range(len(JOB_STYLES))]
-    return f":root{{{_values(dark=False)}}}\n" + "".join(fills + inks)
-
-
-def patterns() -> Markup:
-    """Make the hatches, once for the whole page."""
-    parts = []
-    for name, (colour, hatch) in _hatched().items():
-        if hatch:
-            side, path = _HATCHES[hatch]
-            ground = element("rect", width=side, height=side, style=f"fill:var(--{colour})")
-            lines = element("path", d=path, style=f"stroke:var(--{colour}-ink);fill:none")
-            units = "userSpaceOnUse"
-            parts.append(element("pattern", ground, lines, id=f"p-{name}", width=side, height=side, patternUnits=units))
-    return element("svg", element("defs", *parts), width=0, height=0, aria_hidden="true", class_="defs")
-
-
-def style_text() -> str:
-    """Write the whole style sheet: nothing in it is loaded from anywhere. A dark system prints on white too."""
-    text = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    return text.replace("/* looks */", look_rules()).replace("/* dark looks */", look_rules(dark=True))
-
-
-#: Above this many spans the page shows fractions of time instead of single spans: each takes 100 bytes.
-SPAN_LIMIT = 3000
+from lstmsim.studies.simulate.page.looks import LOOKS, job_class, state_class
 
 #: Windows times rows of a picture of fractions; fewer rows get more windows.
 _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
@@ -130,16 +26,43 @@ _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
 _LEGEND_NAMES = 16
-_LETTER = 6.2
 _USE_WINDOWS = 240
 
 
-def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
+@dataclass(frozen=True, eq=False)
+class Use:
+    """How busy main units were over time, in windows.
+
+    edges: cycles at which windows begin and end.
+    share: mean of the cores' main units in each window, 0 to 1.
+    cores: how many have a main unit.
+    window_cycles: length of the windows, the last excepted; where they hold whole time steps, the least.
+    on_steps: whether some windows hold whole time steps.
+    """
+
+    edges: NDArray[np.int64]
+    share: NDArray[np.float64]
+    cores: int
+    window_cycles: int
+    on_steps: bool
+
+
+def use_over_time(timeline: Timeline) -> Use:
+    """Give how busy main units were, in windows that show no wave where time steps are alike."""
+    first, last = timeline.shown
+    last = max(first + 1, last)
+    edges, on_steps = step_edges(timeline, first, last, _USE_WINDOWS)
+    by_core = list(busy_windows(timeline, edges).values())
+    share = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    plain = window_edges(first, last, _USE_WINDOWS)
+    return Use(edges, share, len(by_core), int(plain[1] - plain[0]), on_steps)
+
+
+def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
     """Make the sections on the timeline and on the main units' use."""
     spans = spans_of(timeline)
-    single = len(spans) <= SPAN_LIMIT
     names = spans.colours()
-    alike = not single and len(names) > LOOKS
+    alike = len(names) > LOOKS
     if alike:
         # Columns of many hatches would tell nothing but that there are many.
         spans = replace(spans, job=np.full(len(spans), -1))
@@ -147,21 +70,19 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     scale = draw.Scale(first, max(first + 1, last), _LEFT, _RIGHT)
     tops = _tops(spans.rows)
     height = tops[-1] if tops else _TOP
-    parts = [_lanes(spans.rows, tops)]
-    parts.append(_single(timeline, spans, scale, tops) if single else _fractions(timeline, spans, scale, tops))
+    parts = [_lanes(spans.rows, tops), _fractions(timeline, spans, scale, tops)]
     ticks = draw.round_ticks(first, last, 8, whole=True)
     parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = draw.picture(_WIDTH, height + 34, label, *parts)
-    notes = [f"A window: {timeline.shown_text}."] if timeline.window else []
-    notes += [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
-    if alike:
-        notes.append(f"Work of all {len(names):,} jobs has one colour.")
-    if spans.left_out:
-        notes.append(f"Not shown: {spans.left_out}.")
+    notes = [f"{len(spans):,} spans: each column shows fractions of its time."]
+    notes += [f"Work of all {len(names):,} jobs has one colour."] if alike else []
+    notes += [f"Not shown: {spans.left_out}."] if spans.left_out else []
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
-    note = element("p", " ".join(notes), class_="note") if notes else Markup("")
-    return [Section("timeline", "Timeline", figure + note), _use_section(timeline)]
+    window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
+    # scripts draw single spans in place of the drawing
+    note = element("p", " ".join(notes), class_="note paper")
+    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline, use)]
 
 
 def _height(row: Row) -> int:
@@ -199,30 +120,6 @@ def _name(timeline: Timeline, state: int, job: int) -> str:
     if STATES[state] != "busy":
         return STATES[state]
     return short(timeline.jobs[job]) if job >= 0 else "work"
-
-
-def _single(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
-    parts, labels = [], []
-    for row, state, job, indices in spans.kinds():
-        look, name, top, height = (
-            _look(spans, state, job),
-            _name(timeline, state, job),
-            tops[row],
-            _height(spans.rows[row]),
-        )
-        widest = (0.0, 0.0)
-        for start, end in zip(spans.start[indices].tolist(), spans.end[indices].tolist(), strict=True):
-            left, right = scale(start), scale(end)
-            title = f"{name}: {start:,} to {end:,} ({end - start:,} cycles)"
-            parts.append(draw.rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
-            widest = max(widest, (right - left, (left + right) / 2))
-        if job >= 0 and not is_unit(spans.rows[row].kind) and widest[0] > len(name) * _LETTER + 6:
-            labels.append(
-                draw.words(
-                    round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(spans.colour_of(job))} on", "middle"
-                )
-            )
-    return joined(parts + labels, "\n")
 
 
 def _fractions(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[float]) -> Markup:
@@ -265,14 +162,14 @@ def _top_axis(timeline: Timeline) -> Markup:
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
     colours, entries = spans.colours(), []
     shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
-    counts = np.bincount(spans.colour[np.unique(spans.job[spans.job >= 0])], minlength=len(spans.names))
+    counts = np.bincount(spans.colour[spans.jobs_shown], minlength=len(spans.names))
     for each in shown:
         requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
         entries.append(element("li", draw.swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
     if len(colours) > len(shown):
         what = "more" if timeline.groups else "more jobs"
         entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
-    present = set(np.unique(spans.state).tolist())
+    present = set(np.flatnonzero(np.bincount(spans.state)).tolist())
     if not colours and STATES.index("busy") in present:
         entries.append(element("li", draw.swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
@@ -282,11 +179,9 @@ def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Marku
     return element("ul", *entries, class_="legend")
 
 
-def _use_section(timeline: Timeline) -> Section:
+def _use_section(timeline: Timeline, use: Use) -> Section:
     first, last = timeline.shown
-    edges = window_edges(first, max(first + 1, last), _USE_WINDOWS)
-    by_core = list(busy_windows(timeline, edges).values())
-    mean = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    edges, mean = use.edges, use.share
     scale, base, high = draw.Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
     places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
     parts = []
@@ -297,9 +192,10 @@ def _use_section(timeline: Timeline) -> Section:
     parts.append(draw.path(draw.steps(places, tops, [base] * len(tops)), "area"))
     parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
-    window = int(edges[1] - edges[0])
-    what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
-    text = f"Share of each window of {window:,} cycle{'s' * (window > 1)} in which {what} issued work: "
+    what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"
+    cycles = f"{use.window_cycles:,} cycle{'s' * (use.window_cycles > 1)}"
+    window = f"at least {cycles}, of whole time steps where they are short," if use.on_steps else cycles
+    text = f"Share of each window of {window} in which {what} issued work: "
     over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
     text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "

@@ -1,0 +1,71 @@
+"""What of the column-wise NPU can be written as Verilog: the subset inside which generated hardware is its equal.
+
+It stands apart from what writes the Verilog, because every result asks whether it lies inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.column.npu import ColumnNpu
+from lstmsim.machines.column.plan import Plan
+from lstmsim.model.scenario import Job
+
+_HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"
+
+#: Key of a job -> whether the job has it, and why it is refused.
+_OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
+    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
+    "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
+    "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
+    "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not rejected"),
+    "patience": (lambda job: job.patience is not None, "must be left out: jobs are not rejected"),
+    "initial": (
+        lambda job: job.states_of is not None,
+        "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",
+    ),
+    "arrival": (
+        lambda job: job.after is not None and job.states_of is None,
+        "must not follow other jobs: a job comes at a cycle that is known beforehand",
+    ),
+}
+
+
+def _of_jobs(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
+    """Refuse keys of jobs, each key once: a scenario may have thousands of jobs."""
+    for key, (has, text) in _OF_JOBS.items():
+        names = [job.name for job in jobs if has(job.settled(len(chip.cores)))]
+        if names:
+            more = f" (as for {len(names) - 1:,} more)" if len(names) > 1 else ""
+            yield Mistake(f"job {names[0]}: {key}", text + more)
+
+
+def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
+    for number, core in enumerate(chip.cores):
+        if core.tree_inputs not in (None, core.ep) and core.latency.add != 1:
+            text = f"must be 1 where a configurable tail adds up in its tree, got {core.latency.add}"
+            yield Mistake(f"chip {chip.name}: cores.{number}.latency.add", text)
+
+
+def _of_weights(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
+    """Refuse contents that take turns, are streamed, or lie on some cores only."""
+    if all(core.weight_kib is None for core in chip.cores):
+        return
+    try:
+        tight = Plan(chip, jobs).tight
+    except InputError as error:
+        yield from error.mistakes
+        return
+    if tight:
+        key = "weight_kib" if chip.memory is None else "memory"
+        text = "the weights of all models must fit on every core that their jobs may use; they stay there"
+        yield Mistake(f"chip {chip.name}: {key}", text)
+
+
+def outside(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Mistake]:
+    """Why cycles of these jobs on the chip are those of no generated hardware, each with its key; empty if they are.
+
+    Whether memories have room for the numbers is asked where a design is made (`generated.refusals`).
+    """
+    return [*_of_jobs(chip, jobs), *_of_cores(chip)] or list(_of_weights(chip, jobs))

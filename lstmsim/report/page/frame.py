@@ -1,0 +1,192 @@
+"""The frame of every page: one HTML file with its style, scripts and data, which loads nothing from anywhere.
+
+Scripts are plain ES modules in files, joined here in the order in which they are named. A page can be read without
+them. Texts of users go into a page as escaped text or as JSON that scripts show as text; browsers are told to run the
+scripts of the frame only (Content-Security-Policy with hashes) and to take no text for markup (trusted types).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from lstmsim.report.document import Document, Grid, Part
+from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, printable, region
+from lstmsim.report.renderings import html_of
+
+_HERE = Path(__file__).parent
+#: The scripts of every page, and the one that draws the rows of a result.
+_SCRIPTS, CHART = ("frame.js", "tables.js"), _HERE / "chart.js"
+#: No network, no frames, no other script or style than those of these hashes.
+_POLICY = (
+    "default-src 'none'; {images}style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'"
+)
+_LIGHT = (
+    "--page:#FFFFFF;--ink:#1B1F23;--muted:#57606A;--line:#D5DAE0;--card:#F4F7FA;--accent:#005A8F;--area:#5E7F95;"
+    "--mark:#B0420A"
+)
+_DARK = (
+    "--page:#15191E;--ink:#E6EAEE;--muted:#A9B2BB;--line:#3A424B;--card:#1D242C;--accent:#7CC4F0;--area:#6F93AB;"
+    "--mark:#FF9A5C"
+)
+#: Most rows of a result that its page holds.
+MOST_ROWS = 20_000
+
+
+def themed(light: str, dark: str) -> str:
+    """Write the rules of colours, as custom properties, on light and dark screens. Paper is always light."""
+    return (
+        f":root{{{light}}}\n@media screen{{:root[data-theme=dark]{{{dark}}}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+    )
+
+
+def joined_scripts(files: Sequence[Path]) -> str:
+    """Join ES modules into one: what they import from each other stands before them."""
+    texts = (each.read_text(encoding="utf-8") for each in files)
+    kept = (re.sub(r"^import [^;]*;\n|^export ", "", text, flags=re.MULTILINE) for text in texts)
+    return '"use strict";\n' + "\n".join(kept)
+
+
+def embedded(name: str, content: Any) -> Markup:
+    """Make the element with plain data that scripts read as `data(name)`: nothing in it can end the element."""
+    text = json.dumps(_printable(content), separators=(",", ":"), allow_nan=False)
+    return Markup(f'<script type="application/json" id="data-{name}">{text.replace("<", chr(92) + "u003c")}</script>')
+
+
+def _printable(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {printable(name): _printable(each) for name, each in content.items()}
+    if isinstance(content, list | tuple):
+        return [_printable(each) for each in content]
+    return printable(content) if isinstance(content, str) else content
+
+
+def page(
+    title: str,
+    header: Markup,
+    sections: Sequence[Section],
+    *,
+    before: str = "",
+    style: str = "",
+    scripts: Sequence[Path] = (),
+    data: Mapping[str, Any] = MappingProxyType({}),
+    images: bool = False,
+) -> str:
+    """Make a page, a complete HTML document. Equal arguments give equal text.
+
+    title: of the window.
+    header: what stands above the links to the sections.
+    before: markup without a look of its own, such as patterns.
+    style: further rules.
+    scripts: further files; they find what those of the frame export.
+    data: plain data by name, for scripts.
+    images: whether the page has pictures in its text (`data:`); nothing else can load one.
+    """
+    style = themed(_LIGHT, _DARK) + style + _HERE.joinpath("page.css").read_text(encoding="utf-8")
+    script = joined_scripts([*(_HERE / name for name in _SCRIPTS), *scripts])
+    policy = _POLICY.format(images="img-src data:; " * images, style=_hash(style), script=_hash(script))
+    links = [element("a", each.title, href=f"#{each.name}") for each in sections if each.title]
+    nav = element("nav", joined(links, " "), aria_label="Parts of this page") if links else ""
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escaped(policy)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        element("title", f"{title} – lstmsim"),
+        f"<style>{style}</style>",
+    ]
+    body = [before, element("header", header, nav), element("main", joined([each.html for each in sections], "\n"))]
+    body += [*(embedded(name, each) for name, each in data.items()), f'<script type="module">{script}</script>']
+    top, below = "\n".join(head), "\n".join(filter(None, body))
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{top}\n</head>\n<body>\n{below}\n</body>\n</html>\n'
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def shown(*parts: Part | str | None) -> Markup:
+    """Show parts of a document and drawings, one below the other; a text is a note, and tables scroll."""
+    made: list[str] = []
+    for part in parts:
+        if isinstance(part, Grid):
+            made.append(region(part.title or "Numbers", "scroll", html_of(part)))
+        elif isinstance(part, str):
+            made.append(part if isinstance(part, Markup) or not part else element("p", part, class_="note"))
+        elif part is not None:
+            made.append(html_of(part))
+    return joined(made)
+
+
+def result_page(
+    document: Document,
+    title: str,
+    *,
+    command: str = "",
+    records: Sequence[Mapping[str, Any]] = (),
+    axes: Sequence[str] = (),
+    picture: str = "",
+) -> str:
+    """Make the page of a result: its document, and its rows as a chart of any two columns beside a table.
+
+    document: what people read of the result.
+    title: what was done.
+    command: how the page came about.
+    records: the rows; no row: no chart.
+    axes: the columns of x, y and colour that are drawn first; missing: the first two with numbers, none.
+    picture: SVG that stands first; what is in it cannot run.
+    """
+    sections = [Section("picture", "Picture", _image(picture))] if picture else []
+    sections += [
+        Section(f"part-{number}", each.title, joined([shown(part) for part in each.parts]))
+        for number, each in enumerate(document.sections)
+    ]
+    data: dict[str, Any] = {}
+    if records:
+        data["rows"] = _rows(records, axes)
+        sections.append(Section("rows", "Every row", _rows_note(records)))
+    if command:
+        sections.append(Section("origin", "How this was made", element("p", element("code", command))))
+    header = joined(
+        [element("h1", title), *([element("p", document.headline, class_="answer")] * bool(document.headline))]
+    )
+    return page(title, header, sections, scripts=[CHART] if records else [], data=data, images=bool(picture))
+
+
+def _image(svg: str) -> Markup:
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    return region("Picture", "wide", element("img", "", src=source, alt="what the tables below say, drawn"))
+
+
+def _rows_note(records: Sequence[Mapping[str, Any]]) -> Markup:
+    left = len(records) - MOST_ROWS
+    more = f"The page has the first {MOST_ROWS:,} of {len(records):,} rows." if left > 0 else ""
+    scripts = element("p", f"{len(records):,} rows: a browser with scripts lists them here.", class_="note paper")
+    return scripts + shown(more)
+
+
+def _rows(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[str, Any]:
+    """The rows column by column; what is neither a number nor a text is written as one."""
+    kept = records[:MOST_ROWS]
+    names = list(dict.fromkeys(name for each in kept for name in each))
+    return {
+        "columns": names,
+        "values": [[_plain(each.get(name)) for each in kept] for name in names],
+        "axes": [name if name in names else None for name in axes[:3]],
+        "line": "line" in axes[3:],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return json.dumps(value, default=str)

@@ -1,0 +1,118 @@
+"""What is asked of the best design: its rivals, what more of the device would buy, its chip as a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.files import whole_file
+from lstmsim.files.scenario.scenario_file import checked_scenario
+from lstmsim.files.yaml.document import yaml_text
+from lstmsim.files.yaml.source import copied
+from lstmsim.studies.design.default import MORE
+from lstmsim.studies.design.judge import DOUBT, Judge, scaled
+from lstmsim.studies.design.measure import Measure
+from lstmsim.studies.design.result import Choice, More, Rival
+from lstmsim.studies.design.space import Space
+from lstmsim.studies.design.walk import INFEASIBLE, LEFT, TOO_LARGE, Bounds, Found, Labels, Walk
+from lstmsim.studies.fit.device import Device
+from lstmsim.studies.fit.fit import Resource
+from lstmsim.studies.sweep.resolve import override
+
+#: Chips that are written as files.
+_CHIPS = 3
+
+
+def rivals_of(space: Space, labels: Labels, measure: Measure, best: Choice) -> tuple[Rival, ...]:
+    """Give for each key the best design that differs from the best one in it alone, if there is one.
+
+    Those that a bound had ruled out are simulated now.
+    """
+    beside = [
+        (key, point)
+        for key, point in space.neighbours(best.point)
+        if labels.label[point] not in (INFEASIBLE, TOO_LARGE) and not measure.judged(point)[0]
+    ]
+    rivals: dict[str, Rival] = {}
+    for (key, _), each in zip(beside, measure.simulated([point for _, point in beside]), strict=True):
+        if each.values is not None and each.kept and (key not in rivals or each.values[0] < rivals[key].objective):
+            rivals[key] = Rival(key, space.values(each.point)[key], each.values[0], each.point)
+    return tuple(rivals.values())
+
+
+def more_of(
+    device: Device,
+    bounds: Bounds,
+    blocks: NDArray[np.int64] | None,
+    measure: Measure,
+    found: Found,
+    best: Choice,
+    choice: Callable[[Measure, int, tuple[float, ...]], Choice],
+) -> tuple[More, ...]:
+    """Say what 10 % more of each resource would buy: of that of which the best design takes most, then of those that
+    keep designs out.
+
+    The designs that did not fit are walked again; no other design can be better than the best.
+    """
+    own = measure.judge.fit(measure.scenario(best.point))
+    if own is None or own.binds is None:
+        return ()
+    out = found.labels.counts(TOO_LARGE)
+    keeps = {name for why in out for name in why.removeprefix(DOUBT).split(", ")}
+    rest = [each for each in own.resources if each.name in keeps and each.name != own.binds.name]
+    return tuple(_more(each, device, bounds, blocks, measure, found, best, choice) for each in (own.binds, *rest))
+
+
+def _more(
+    resource: Resource,
+    device: Device,
+    bounds: Bounds,
+    blocks: NDArray[np.int64] | None,
+    measure: Measure,
+    found: Found,
+    best: Choice,
+    choice: Callable[[Measure, int, tuple[float, ...]], Choice],
+) -> More:
+    larger = scaled(device, MORE, resource.name)
+    labels = found.labels.copy()
+    labels.label[labels.label == TOO_LARGE] = LEFT
+    # what was left out by `--most` is not looked at now either
+    left = np.flatnonzero(found.labels.label == LEFT)
+    labels.label[left] = INFEASIBLE
+    mark_too_large(labels, blocks, larger)
+    other = measure.with_judge(Judge(larger, measure.judge.allow))
+    again = Walk(bounds, labels, other, None, best=[best.objective]).run()
+    better = [point for point in again.front() if again.points[point] < best.objective]
+    chosen = choice(other, better[0], again.points[better[0]]) if better else None
+    return More(resource.name, resource.words, chosen, not len(left) and not again.failed)
+
+
+def mark_too_large(labels: Labels, blocks: NDArray[np.int64] | None, device: Device | None) -> None:
+    """Label the points that need more multiplier blocks than a device has."""
+    if device is not None and blocks is not None and device.multipliers is not None:
+        labels.mark(np.flatnonzero(blocks > device.multipliers), TOO_LARGE, device.multiplier)
+
+
+def chip_names(folder: str) -> list[str]:
+    """Give the names of the files of the best chips."""
+    return [os.path.join(folder, f"chip-{number}.yaml") for number in range(1, _CHIPS + 1)]
+
+
+def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, ...]:
+    """Write the chips of the best designs as files that scenarios take; give their names."""
+    names: list[str] = []
+    if not best:
+        return ()
+    different = {each.objective: each for each in reversed(best)} if len(best[0].objective) > 1 else None
+    chosen = list(different.values())[::-1] if different else best
+    for name, each in zip(chip_names(folder), chosen, strict=False):
+        document = copied(space.setup.document)
+        texts = [*space.setup.overrides, *(override(key, value) for key, value in each.values.items())]
+        checked_scenario(document, texts, space.setup.scenario_name)
+        names.append(name)
+        with whole_file(name) as file:
+            file.write(yaml_text(document.data["chip"]))
+    return tuple(names)

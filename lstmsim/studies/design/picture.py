@@ -1,0 +1,80 @@
+"""The picture of a design: the front of two objectives, or the bounds of all designs beside what was simulated."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lstmsim.report.pictures.figures import Picture, drawn, letters, short
+from lstmsim.report.styles import SCREEN, Look
+from lstmsim.studies.design.result import Design
+
+_BEST, _SEEN, _BOUND = "#D55E00", "#9A9A9A", "#0072B2"
+#: Points of a front that bear their numbers.
+_NAMED = 12
+
+
+def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
+    """Draw the front over its first two objectives; of one objective the bounds of all designs, lowest first, and the
+    designs that were simulated.
+
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+    look: how wide it is, and what it is made for.
+    """
+    with drawn(path, look=look) as figure:
+        figure.fit(8.5, 5)
+        axes = figure.subplots()
+        if len(result.minimise) > 1:
+            _front(axes, result)
+        else:
+            _proof(axes, result)
+        where = f" on {result.device}" if result.device else ""
+        figure.head([short(f"{result.scenario}{where}: {result.space:,} designs", 100)])
+        axes.grid(color="#E4E4E4", linewidth=0.6)
+        axes.set_axisbelow(True)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False)
+    return figure
+
+
+def _front(axes: Axes, result: Design) -> None:
+    """Nothing between two points of the front was better: the line is a step."""
+    seen = np.array(result.seen).reshape(-1, len(result.minimise))
+    best = np.array([each.objective for each in result.best]).reshape(-1, len(result.minimise))
+    axes.scatter(seen[:, 0], seen[:, 1], s=10, color=_SEEN, label=f"simulated ({len(seen):,})")
+    if len(result.minimise) == 2:
+        axes.step(best[:, 0], best[:, 1], where="post", color=_BEST, linewidth=1)
+    sure = "" if result.proven else ", not proven"
+    axes.scatter(best[:, 0], best[:, 1], s=26, color=_BEST, label=f"front ({len(best):,}{sure})", zorder=3)
+    for each in result.best if len(result.best) <= _NAMED else ():
+        axes.annotate(
+            f"{each.point:,}",
+            (each.objective[0], each.objective[1]),
+            xytext=(4, 4),
+            textcoords="offset points",
+            fontsize=letters(8),
+        )
+    rest = f"; not drawn: {', '.join(result.minimise[2:])}" if len(result.minimise) > 2 else ""
+    axes.set_xlabel(result.minimise[0] + rest)
+    axes.set_ylabel(result.minimise[1])
+
+
+def _proof(axes: Axes, result: Design) -> None:
+    """The best is proven where the line of the bounds is above it, and all designs before that were simulated."""
+    bounds = np.array(result.bounds).reshape(-1, 2)
+    if len(bounds) and result.bounded:
+        axes.plot(bounds[:, 0], bounds[:, 1], color=_BOUND, linewidth=1.6, label="bound that no schedule beats")
+    seen = np.array(result.seen).reshape(-1, 2)
+    axes.scatter(seen[:, 0], seen[:, 1], s=12, color=_SEEN, label=f"simulated ({len(seen):,})")
+    if result.best:
+        own = result.best[0].objective[0]
+        said = f"best: {own:,.4g}" if own < 1000 else f"best: {own:,.0f}"
+        axes.axhline(own, color=_BEST, linewidth=1, label=said + ("" if result.proven else ", not proven"))
+    axes.set_xlabel("designs that keep the rules and may fit, in the order of their bounds")
+    axes.set_ylabel(result.minimise[0])
+    # the first designs decide
+    axes.set_xscale("log")
+    if len(bounds) and bounds[0, 1] > 0 and bounds[-1, 1] > 20 * bounds[0, 1]:
+        axes.set_yscale("log")

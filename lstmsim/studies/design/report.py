@@ -1,0 +1,248 @@
+"""Designs as documents and as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from lstmsim.report.document import Document, Section, Text, facts, grid, remark
+from lstmsim.report.results import Forms, plain
+from lstmsim.studies.design.result import Alike, Choice, Design, More
+
+#: Unit of what is minimised, and how its number is written.
+_UNITS = {
+    "cycles": ("cycles", "{:,.0f}"),
+    "energy_j": ("J an inference (relative)", "{:.3g}"),
+    "npe": ("multipliers", "{:,.0f}"),
+    "share": ("of the device", "{:.1%}"),
+}
+#: Designs of a front, rules, and designs alike that people are shown.
+_SHOWN = 20
+
+
+def _number(name: str, value: float) -> str:
+    return _UNITS.get(name, ("ms", "{:.4g}"))[1].format(value)
+
+
+def _said(name: str, value: float) -> str:
+    """A value with its unit, like `6,135 cycles` or `p99 0.2 ms`."""
+    unit = _UNITS.get(name, ("ms", ""))[0]
+    before = f"{name.removesuffix('_ms')} " if name.endswith("_ms") else ""
+    return f"{before}{_number(name, value)} {unit}"
+
+
+def _change(value: float, best: float) -> str:
+    return f"{100 * (value / best - 1):+.1f} %" if best else "-"
+
+
+def words_of(values: Mapping[str, Any]) -> str:
+    """Write the values of a design."""
+    return ", ".join(f"{key.removeprefix('chip.cores.0.')} {_value(value)}" for key, value in values.items())
+
+
+def _value(value: Any) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _headline(result: Design) -> str:
+    where = f" on {result.device}" if result.device else ""
+    start = f"DESIGN for {result.scenario}{where}: "
+    if not result.best:
+        looked = "of those looked at" if result.left else f"of {result.space:,}"
+        return f"{start}no design {looked} keeps all that is asked"
+    if len(result.minimise) > 1:
+        sure = "no other design can be on it" if result.proven else "others may be on it"
+        sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""
+        return f"{start}a front of {len(result.best):,} of {result.space:,} designs; {sure}"
+    said = _said(result.minimise[0], result.best[0].objective[0])
+    if result.proven:
+        sure = f"proven best of {result.space:,} designs{' for the requests that are drawn' if result.drawn else ''}"
+    else:
+        gap = "an unknown share" if result.gap is None else f"at most {100 * result.gap:.1f} %"
+        sure = f"not proven: of {result.space:,} designs one may be better by {gap}"
+    if result.alike:
+        others = "1 other" if len(result.alike) == 1 else f"{len(result.alike):,} others"
+        sure += f"; it cannot be told at 95 % that it is better than {others}"
+    return f"{start}{said}, {sure}"
+
+
+def _document(result: Design) -> Document:
+    sections = [_space(result), *_found(result), _counts(result), *_asked(result)]
+    ends = [remark(each, hang=2) for each in result.remarks]
+    written = Text(f"written: {', '.join(result.files)}", hang=2) if result.files else None
+    return Document.of(_headline(result), *sections, Section.of(*ends), written)
+
+
+def _space(result: Design) -> Section:
+    rows = [[key, len(values), _listed(values)] for key, values in result.axes.items()]
+    fixed = f"set beside them: {', '.join(result.fixed)}" if result.fixed else None
+    return Section.of(grid(["<key", "values", "<"], rows), fixed, title=f"space: {result.space:,} designs")
+
+
+def _listed(values: Sequence[Any]) -> str:
+    shown = ", ".join(map(_value, values[:12]))
+    return f"{shown}, ... {_value(values[-1])}" if len(values) > 12 else shown
+
+
+def _found(result: Design) -> Iterator[Section]:
+    if not result.best:
+        return
+    if len(result.minimise) > 1:
+        columns = [*result.minimise, "equal", *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
+        alike = Counter(each.objective for each in result.best)
+        first = {each.objective: each for each in reversed(result.best)}
+        rows = [
+            [
+                *(_number(name, number) for name, number in zip(result.minimise, objective, strict=True)),
+                *(alike[objective], *(_value(value) for value in first[objective].values.values())),
+            ]
+            for objective in alike
+        ]
+        title = "front; of equal designs the one with the lowest number"
+        yield Section.of(grid(columns, rows, limit=_SHOWN, repeated=len(result.minimise)), title=title)
+        return
+    best = result.best[0]
+    others = "1 other is" if result.equal == 2 else f"{result.equal - 1:,} others are"
+    equal = f"{others} equal to it; it has the lowest number" if result.equal > 1 else None
+    yield Section.of(
+        facts(("best", words_of(best.values)), *((("fit", best.fit),) if best.fit else ())),
+        equal,
+        title=f"best: design {best.point:,}",
+    )
+    rows = [
+        [
+            *(rival.key, _value(best.values[rival.key]), _value(rival.value)),
+            *(_number(result.minimise[0], rival.objective), _change(rival.objective, best.objective[0])),
+        ]
+        for rival in result.rivals
+    ]
+    heads = ["<key", "best has", "runner-up has", result.minimise[0], "change"]
+    yield Section.of(grid(heads, rows), title="with one key changed") if rows else Section(())
+
+
+def _counts(result: Design) -> Section:
+    groups = (
+        ("breaks a rule", result.infeasible),
+        ("does not fit", result.does_not_fit),
+        ("ruled out by a bound", result.pruned),
+        ("simulated", {"": result.simulated}),
+        ("not looked at", {"": result.left} if result.left else {}),
+    )
+    rows: list[list[Any]] = [[what, why, number] for what, each in groups for why, number in each.items()]
+    rows.append(["all", "", result.space])
+    late = f"{result.late:,} of the simulated designs break the bound on latencies" if result.late else None
+    extra = (
+        f"{result.extra_runs:,} further simulations for what is said of the best design" if result.extra_runs else None
+    )
+    return Section.of(grid(["<designs", "<", "number"], rows, limit=None), late, extra, title="every design, once")
+
+
+def _asked(result: Design) -> Iterator[Section]:
+    if result.more:
+        yield Section.of(*(_more(each, result) for each in result.more), title="what binds")
+    if result.alike:
+        rows = [
+            [
+                *(each.choice.point, words_of(each.choice.values)),
+                *(_number(result.minimise[0], each.choice.objective[0]), _between(each), each.requests),
+            ]
+            for each in result.alike
+        ]
+        heads = ["design", "<", result.minimise[0], "difference in ms, 95 %", "requests"]
+        yield Section.of(
+            grid(heads, rows, limit=_SHOWN), title="not told from the best: it may be no better (below 0: the other is)"
+        )
+
+
+def _between(each: Alike) -> str:
+    low, high = each.difference
+    return f"{low:+.3g} to {high:+.3g}" if isfinite(low) and isfinite(high) else each.reason
+
+
+def _more(more: More, result: Design) -> str:
+    start = f"{more.words}. 10 % more {more.resource} "
+    rest = "" if more.complete else " (not all designs that it brings were looked at)"
+    if more.best is None:
+        return f"{start}would buy nothing in this space{rest}"
+    name, own = result.minimise[0], more.best.objective[0]
+    change = _change(own, result.best[0].objective[0])
+    return f"{start}would buy {_said(name, own)} ({change}): {words_of(more.best.values)}{rest}"
+
+
+def _choice(each: Choice) -> dict[str, Any]:
+    objective: Any = each.objective[0] if len(each.objective) == 1 else list(each.objective)
+    return {"values": dict(each.values), "objective": objective, "point": each.point, "fit": each.fit}
+
+
+def _data(result: Design) -> dict[str, Any]:
+    return {
+        "schema": "lstmsim/design/1",
+        "scenario": result.scenario,
+        "device": result.device or None,
+        "minimise": list(result.minimise),
+        "axes": {key: list(values) for key, values in result.axes.items()},
+        "fixed": list(result.fixed),
+        "space": result.space,
+        "infeasible": dict(result.infeasible),
+        "does_not_fit": sum(result.does_not_fit.values()),
+        "inaccurate": 0,
+        "pruned": dict(result.pruned),
+        "simulated": result.simulated,
+        "left": result.left,
+        "extra_runs": result.extra_runs,
+        "why_not_fit": dict(result.does_not_fit),
+        "late": result.late,
+        "best": [_choice(each) for each in result.best],
+        "equal": result.equal,
+        "gap": result.gap,
+        "proven": result.proven,
+        "indistinguishable": [
+            {
+                **_choice(each.choice),
+                "difference_ms": plain(_finite(each)),
+                "requests": each.requests,
+                "reason": each.reason,
+            }
+            for each in result.alike
+        ],
+        "runner_up": {
+            each.key: {"value": each.value, "objective": each.objective, "point": each.point} for each in result.rivals
+        },
+        "ten_percent_more": [
+            {
+                "resource": each.resource,
+                "words": each.words,
+                "best": _choice(each.best) if each.best else None,
+                "complete": each.complete,
+            }
+            for each in result.more
+        ],
+        "bounded": result.bounded,
+        "drawn": result.drawn,
+        "remarks": list(result.remarks),
+        "files": list(result.files),
+    }
+
+
+def _finite(each: Alike) -> list[float] | None:
+    return list(each.difference) if all(map(isfinite, each.difference)) else None
+
+
+def _records(result: Design) -> Iterable[dict[str, Any]]:
+    """A row for each of the best designs."""
+    return [
+        {"point": each.point, **each.values, **dict(zip(result.minimise, each.objective, strict=True)), "fit": each.fit}
+        for each in result.best
+    ]
+
+
+FORMS = Forms(
+    _data,
+    _document,
+    _records,
+    axes=lambda result: result.minimise if len(result.minimise) > 1 else ("point", *result.minimise),
+    picture="lstmsim.studies.design.picture:plot_design",
+    headed=True,
+)

@@ -1,0 +1,129 @@
+"""The result of a design: frozen numbers. Its text and JSON are in `lstmsim.studies.design.report`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lstmsim.report.results import Table
+from lstmsim.report.stability import Stability
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A design.
+
+    point: its number in the space.
+    values: of each key.
+    objective: what is minimised, in the order of `Design.minimise`.
+    fit: what it takes of the device, in words; empty without one.
+    """
+
+    point: int
+    values: Mapping[str, Any]
+    objective: tuple[float, ...]
+    fit: str = ""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """The best design that differs from the best one in one key; point: its number in the space."""
+
+    key: str
+    value: Any
+    objective: float
+    point: int
+
+
+@dataclass(frozen=True)
+class More:
+    """What 10 % more of a resource of the device would buy.
+
+    resource, words: the resource, and how much of it the best design takes, in words.
+    best: the best design then; None: none is better.
+    complete: whether all designs that it brings were looked at.
+    """
+
+    resource: str
+    words: str
+    best: Choice | None
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A design of which it cannot be told that it is worse than the best one.
+
+    difference: by how much of the best one's objective it may be better (below 0) or worse, at 95 %: (from, to).
+    requests: of each run.
+    reason: why no interval is known; empty: one is.
+    """
+
+    choice: Choice
+    difference: tuple[float, float]
+    requests: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Design(Table, forms="lstmsim.studies.design.report"):
+    """The result of a design.
+
+    scenario, device, minimise: what was sought; an empty device: none.
+    axes, fixed: the space, values by key; and keys that it sets beside them, as texts `KEY=VALUE`.
+    space: how many designs there are; they are the sum of the next ones.
+    infeasible, does_not_fit, pruned: by the rule, by the resource, by the bound.
+    simulated, left: designs that were simulated; that were not looked at, because `--most` ended the search.
+    cannot_tell: designs among those that do not fit, of which that cannot be told.
+    late: simulated designs that break the bound on latencies.
+    extra_runs: further simulations, for rivals, for more of the device, to tell designs apart, with other latencies.
+    best: the best design, then those equal to it; of several objectives the front.
+    equal: how many designs are equal to the best one, itself included.
+    gap: how far the best is from the best bound left, a share of it; None: a front, or no design.
+    proven: whether no design of the space is better; with several objectives: whether no other can be on the front.
+    rivals: for each key the best design with another value of it.
+    more: what more of the device would buy, that first of which the best design takes most; of a front nothing.
+    drawn: whether what is minimised is a statistic of arrivals that are drawn.
+    alike: designs of which it cannot be told at 95 % that they are worse than the best one, at drawn arrivals.
+    stability: whether the best design, or the front, is the same whatever the assumptions are; None: nobody asked.
+    bounded: whether the machine gives bounds; else every design is simulated.
+    remarks: what is not modelled or left out, in sentences.
+    files: what was written.
+    seen: of the designs that were simulated and keep the bound on latencies, what a picture shows: of one objective
+        (place in the order of bounds from 1 on, objective), of several the objectives.
+    bounds: (place, bound) at some places of that order.
+    """
+
+    scenario: str
+    device: str
+    minimise: tuple[str, ...]
+    axes: Mapping[str, tuple[Any, ...]]
+    fixed: tuple[str, ...]
+    space: int
+    infeasible: Mapping[str, int]
+    does_not_fit: Mapping[str, int]
+    pruned: Mapping[str, int]
+    simulated: int
+    left: int
+    late: int
+    extra_runs: int
+    best: tuple[Choice, ...]
+    equal: int
+    gap: float | None
+    proven: bool
+    rivals: tuple[Rival, ...] = ()
+    more: tuple[More, ...] = ()
+    alike: tuple[Alike, ...] = ()
+    stability: Stability | None = None
+    bounded: bool = True
+    drawn: bool = False
+    remarks: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    seen: tuple[tuple[float, ...], ...] = ()
+    bounds: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def cannot_tell(self) -> int:
+        """How many designs are out because it cannot be told whether they fit."""
+        return sum(number for name, number in self.does_not_fit.items() if name.startswith("cannot tell"))

@@ -1,0 +1,1 @@
+"""Two runs, and every cycle between them accounted for (`lstmsim diff`)."""

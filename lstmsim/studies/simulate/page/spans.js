@@ -1,0 +1,160 @@
+/** The spans of a run as columns: unpacked, in levels of detail, walked over column by column, added up. */
+
+/** Columns of numbers out of bytes that were split into planes, compressed and written as base64. */
+async function unpacked(text, sizes) {
+  const packed = atob(text), bytes = new Uint8Array(packed.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = packed.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const raw = new Uint8Array(await new Response(stream).arrayBuffer());
+  let from = 0;
+  return sizes.map(([length, planes]) => {
+    const column = new Float64Array(length);
+    for (let plane = 0, unit = 1; plane < planes; plane++, unit *= 256, from += length)
+      for (let at = 0; at < length; at++) column[at] += raw[from + at] * unit;
+    return column;
+  });
+}
+
+/**
+ * The spans of the page's data. A level has `width` (cycles of its bins; 1: single spans), `offset` (first span of each
+ * row, and the end), `start`, `end` and `look`; the finest level also has `kind` and `step`. A kind has `state`,
+ * `job`, `layer`, `held` and `core`; -1 stands for none.
+ */
+export async function spansOf(given) {
+  const [counts, gap, length, kind, turn, state, job, layer, held, core, look] = await unpacked(given.columns, given.sizes);
+  const count = kind.length, offset = new Int32Array(counts.length + 1);
+  const start = new Float64Array(count), end = new Float64Array(count), step = new Int32Array(count);
+  const looks = new Uint8Array(count);
+  for (let row = 0, at = 0, last = 0; row < counts.length; row++) {
+    const behind = (offset[row + 1] = offset[row] + counts[row]);
+    for (let cycle = given.first; at < behind; at++) {
+      start[at] = cycle + gap[at];
+      cycle = end[at] = start[at] + length[at];
+      step[at] = last += turn[at] % 2 ? -(turn[at] + 1) / 2 : turn[at] / 2;
+      looks[at] = look[kind[at]];
+    }
+  }
+  const none = (column) => Int32Array.from(column, (each) => each - 1);
+  const kinds = { state, job: none(job), layer: none(layer), held: none(held), core: none(core), count: state.length };
+  const finest = { width: given.bin, offset, start, end, look: looks, kind: Int32Array.from(kind), step };
+  return { ...given, kinds, levels: [finest], colours: kinds };
+}
+
+/** The first span of a row that ends behind a cycle. */
+export function after(level, row, cycle) {
+  let low = level.offset[row], high = level.offset[row + 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (level.end[middle] > cycle) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+const shares = new Float64Array(256);
+
+/**
+ * Walks over a row in columns of `width` cycles from `origin` on. For each column, or several columns of one look, that
+ * have a span: `tell(first, behind, looks, shares)`, where `shares[look]` is the part of the column.
+ */
+export function walk(level, row, low, high, origin, width, tell) {
+  const { start, end, look } = level, behind = level.offset[row + 1];
+  const used = [];
+  let at = -1;
+  const flush = () => {
+    if (!used.length) return;
+    if (used.length > 1) used.sort((a, b) => a - b);
+    tell(at, at + 1, used, shares);
+    for (const each of used) shares[each] = 0;
+    used.length = 0;
+  };
+  const add = (column, each, part) => {
+    if (column !== at) flush();
+    at = column;
+    if (!shares[each]) used.push(each);
+    shares[each] += part;
+  };
+  for (let span = after(level, row, low); span < behind && start[span] < high; span++) {
+    const each = look[span];
+    const from = (Math.max(start[span], low) - origin) / width, to = (Math.min(end[span], high) - origin) / width;
+    let column = Math.floor(from);
+    const last = Math.floor(to);
+    if (column === last) {
+      add(column, each, to - from);
+      continue;
+    }
+    if (from > column) add(column, each, ++column - from);
+    if (last > column) {
+      flush();
+      shares[each] = 1;
+      tell(column, last, [each], shares);
+      shares[each] = 0;
+    }
+    if (to > last) add(last, each, to - last);
+  }
+  flush();
+}
+
+/** A level whose bins are `width` cycles wide: within a bin the parts of looks lie one after the other. */
+function coarser(level, width, first) {
+  const rows = level.offset.length - 1, offset = new Int32Array(rows + 1);
+  const start = [], end = [], look = [];
+  for (let row = 0; row < rows; row++) {
+    const begin = start.length;
+    walk(level, row, first, Infinity, first, width, (from, behind, used, part) => {
+      let at = first + from * width;
+      for (const each of used) {
+        const until = used.length === 1 && part[each] === 1 ? first + behind * width : at + part[each] * width;
+        const joins = start.length > begin && look[look.length - 1] === each && end[end.length - 1] >= at;
+        if (joins) end[end.length - 1] = until;
+        else { start.push(at); end.push(until); look.push(each); }
+        at = until;
+      }
+    });
+    offset[row + 1] = start.length;
+  }
+  return { width, offset, start: Float64Array.from(start), end: Float64Array.from(end), look: Uint8Array.from(look) };
+}
+
+/** Spans of a level that a picture walks over without a stutter. */
+const FEW = 30_000;
+
+/** Works out the coarser levels, one at a time, so that the page stays alive meanwhile. */
+export async function workOutLevels(spans) {
+  const whole = spans.last - spans.first;
+  for (;;) {
+    const level = spans.levels[spans.levels.length - 1], count = level.start.length;
+    const mean = (whole * (level.offset.length - 1)) / Math.max(1, count);
+    const width = Math.max(4 * level.width, 2 ** Math.ceil(Math.log2(4 * mean)));
+    if (count <= FEW || width > whole / 512) return;
+    spans.levels.push(coarser(level, width, spans.first));
+    await new Promise((done) => setTimeout(done));
+  }
+}
+
+/** The level for columns of so many cycles. */
+export const levelFor = (spans, width) => spans.levels.findLast((level) => level.width <= width) ?? spans.levels[0];
+
+/** The classes of rows: main units, threads, other units, the critical path. */
+export const CLASSES = 4;
+
+/** Cycles of each kind in each class of rows that lie in a window: `sums[kind * CLASSES + class]`. Exact. */
+export function sumsOf(spans, low, high) {
+  const level = spans.levels[0], sums = new Float64Array(spans.kinds.count * CLASSES);
+  spans.rows.forEach(([, group], row) => {
+    for (let at = after(level, row, low); at < level.offset[row + 1] && level.start[at] < high; at++)
+      sums[level.kind[at] * CLASSES + group] += Math.min(level.end[at], high) - Math.max(level.start[at], low);
+  });
+  return sums;
+}
+
+/** Spans in a window of which something holds, with the longest part in it first, at most `most`; and how many. */
+export function spansWhere(spans, low, high, holds, most) {
+  const level = spans.levels[0], found = [];
+  spans.rows.forEach(([, group], row) => {
+    for (let at = after(level, row, low); at < level.offset[row + 1] && level.start[at] < high; at++)
+      if (holds(level.kind[at], group, row, at)) found.push([row, at, Math.min(level.end[at], high) - Math.max(level.start[at], low)]);
+  });
+  const count = found.length;
+  return { count, longest: found.sort((a, b) => b[2] - a[2] || a[1] - b[1]).slice(0, most) };
+}

@@ -1,0 +1,394 @@
+/** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
+
+import { bind, colour, make, number, onTheme, percent } from "./frame.js";
+import { after, levelFor, walk, workOutLevels } from "./spans.js";
+
+/** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
+const HEIGHTS = [22, 16, 11, 22], GAP = 3, AXIS = 24, STRIP = 30;
+/** Fewest cycles in view; how near the pointer a span is; a drag is longer than a click. */
+const FEWEST = 8, REACH = 3, CLICK = 4;
+const FONT = '11px system-ui, "Segoe UI", Roboto, sans-serif';
+
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+/** A colour as a pixel of a canvas. */
+function pixel(hex) {
+  const value = parseInt(hex.slice(1), 16);
+  return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}
+
+export class View {
+  /** `selected(low, high)` is called for a window, or without arguments; `chosen(row, span)` for a span. */
+  constructor(spans, selected, chosen) {
+    Object.assign(this, { spans, selected, chosen, low: spans.first, high: spans.last, window: null, span: null });
+    this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Timeline of ${number(spans.rows.length)} rows` });
+    this.strip = make("canvas", { class: "strip", role: "img", "aria-label": "How busy the main units were over the whole run" });
+    this.spacer = make("div");
+    this.box = make("div", { class: "view", scroll: () => this.ask() }, this.canvas, this.spacer);
+    this.element = make("div", {}, this.strip, this.box);
+    this.tops = [0];
+    for (const [, group] of spans.rows) this.tops.push(this.tops.at(-1) + HEIGHTS[group] + GAP);
+    this.held = new Set();
+    this.listen();
+  }
+
+  /** Called once the elements are on the page. */
+  async start() {
+    this.resize();
+    await workOutLevels(this.spans);
+    this.resize();
+  }
+
+  resize() {
+    this.ratio = devicePixelRatio;
+    this.width = Math.max(100, this.box.clientWidth);
+    this.left = this.width < 600 ? 104 : 132;
+    const all = AXIS + this.tops.at(-1), most = Math.max(220, innerHeight * 0.62);
+    this.height = Math.min(all, most);
+    this.spacer.style.height = `${Math.max(0, all - this.height)}px`;
+    this.box.style.maxHeight = `${most}px`;
+    for (const [canvas, height] of [[this.canvas, this.height], [this.strip, STRIP]]) {
+      canvas.width = Math.round(this.width * this.ratio);
+      canvas.height = Math.round(height * this.ratio);
+      canvas.style.height = `${height}px`;
+    }
+    const wide = Math.max(1, this.canvas.width - Math.round(this.left * this.ratio));
+    this.image = new ImageData(wide, this.canvas.height - Math.round(AXIS * this.ratio) || 1);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.tiles = this.spans.looks.map((each) => each && this.tile(...each));
+    // colours once: each look into the style sheet costs more than a row
+    this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
+    this.ink = Object.fromEntries(["page", "ink", "muted", "line", "accent", "mark", "area"].map((name) => [name, colour(name)]));
+    this.ground = pixel(this.ink.page);
+    this.use = this.busyShares();
+    this.ask();
+  }
+
+  /** A look as pixels that repeat: its fill, and the lines of its hatch. */
+  tile(name, side, path) {
+    const ground = pixel(colour(name));
+    if (!side) return { side: 1, pixels: Uint32Array.of(ground) };
+    const size = Math.max(1, Math.round(side * this.ratio)), canvas = make("canvas", { width: size, height: size });
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = colour(name);
+    pen.fillRect(0, 0, size, size);
+    pen.scale(size / side, size / side);
+    pen.strokeStyle = colour(`${name}-ink`);
+    pen.stroke(new Path2D(path));
+    return { side: size, pixels: new Uint32Array(pen.getImageData(0, 0, size, size).data.buffer) };
+  }
+
+  /** Draws with the next frame. */
+  ask() {
+    this.asked ??= requestAnimationFrame(() => {
+      this.asked = undefined;
+      this.draw();
+    });
+  }
+
+  x(cycle) {
+    return this.left + ((cycle - this.low) / (this.high - this.low)) * (this.width - this.left);
+  }
+
+  cycle(x) {
+    return this.low + ((x - this.left) / (this.width - this.left)) * (this.high - this.low);
+  }
+
+  /** Shows a window; what lies outside the run is cut off. */
+  show(low, high) {
+    const { first, last } = this.spans, length = this.within(high - low);
+    this.low = clamp((low + high - length) / 2, first, last - length);
+    this.high = this.low + length;
+    this.ask();
+  }
+
+  /** The nearest length that can be shown. */
+  within(length) {
+    const whole = this.spans.last - this.spans.first;
+    return clamp(length, Math.min(whole, FEWEST * this.spans.bin), whole);
+  }
+
+  /** Zooms about a cycle, which stays where it is. */
+  zoom(wanted, at = (this.low + this.high) / 2) {
+    const factor = this.within((this.high - this.low) * wanted) / (this.high - this.low);
+    this.show(at - (at - this.low) * factor, at + (this.high - at) * factor);
+  }
+
+  pan(part) {
+    const by = part * (this.high - this.low);
+    this.show(this.low + by, this.high + by);
+  }
+
+  draw() {
+    this.drawRows();
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    pen.putImageData(this.image, this.canvas.width - this.image.width, this.canvas.height - this.image.height);
+    pen.scale(this.ratio, this.ratio);
+    pen.font = FONT;
+    this.drawTexts(pen);
+    this.drawMarks(pen);
+    this.drawAxis(pen);
+    this.drawStrip();
+    this.canvas.dataset.low = this.low;
+    this.canvas.dataset.high = this.high;
+  }
+
+  /** Fills the pixels of all rows in view: a column is a pixel, a cycle or a bin. */
+  drawRows() {
+    const { pixels, image, low, high, spans, ratio } = this, wide = image.width;
+    pixels.fill(this.ground);
+    // a column is at least a cycle or a bin, so that spans end at their edges
+    const perPixel = (high - low) / wide, width = Math.max(perPixel, spans.bin), aligned = width === spans.bin;
+    const origin = aligned ? spans.first + Math.floor((low - spans.first) / width) * width : low;
+    const level = levelFor(spans, perPixel), scrolled = this.box.scrollTop;
+    const column = (each) => clamp(Math.round((origin + each * width - low) / perPixel), 0, wide);
+    spans.rows.forEach(([, group], row) => {
+      const top = Math.round((this.tops[row] - scrolled) * ratio), bottom = top + Math.round(HEIGHTS[group] * ratio);
+      if (bottom <= 0 || top >= image.height) return;
+      walk(level, row, origin, high, origin, width, (first, behind, used, shares) => {
+        const from = column(first), to = Math.max(column(behind), from + 1);
+        let sum = 0, base = bottom;
+        for (const look of used) {
+          sum += shares[look];
+          // work that is there has a pixel, however short it is
+          const upper = Math.max(top, Math.min(base - 1, Math.round(bottom - Math.min(sum, 1) * (bottom - top))));
+          if (this.tiles[look]) this.fill(from, to, Math.max(0, upper), Math.min(base, image.height), this.tiles[look]);
+          base = upper;
+        }
+      });
+    });
+  }
+
+  fill(from, to, top, bottom, { side, pixels: tile }) {
+    const { pixels, image: { width } } = this;
+    for (let y = top, line = top * width, pattern = (top % side) * side; y < bottom; y++, line += width) {
+      for (let x = line + from, end = line + to, at = from % side; x < end; x++) {
+        pixels[x] = tile[pattern + at];
+        if (++at === side) at = 0;
+      }
+      pattern += side;
+      if (pattern === tile.length) pattern = 0;
+    }
+  }
+
+  /** Names of rows, lines between them, and names of work where there is room. */
+  drawTexts(pen) {
+    const { spans } = this, level = spans.levels[0], roomy = (this.high - this.low) / (this.width - this.left) < 4 * spans.mean;
+    spans.rows.forEach(([name, group], row) => {
+      const top = AXIS + this.tops[row] - this.box.scrollTop, middle = top + HEIGHTS[group] / 2 + 4;
+      if (top > this.height || top + HEIGHTS[group] < AXIS) return;
+      pen.fillStyle = this.ink.muted;
+      pen.textAlign = "right";
+      pen.fillText(name, this.left - 6, middle, this.left - 8);
+      pen.fillStyle = this.ink.line;
+      pen.fillRect(this.left, top + HEIGHTS[group] + 1, this.width - this.left, 0.5);
+      if (!roomy || group === 2 || spans.bin > 1) return;
+      pen.textAlign = "center";
+      for (let at = after(level, row, this.low); at < level.offset[row + 1] && level.start[at] < this.high; at++) {
+        const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
+        if (to - from > 46 && spans.looks[level.look[at]]) this.label(pen, spans.label(at, (to - from) / 6.2), (from + to) / 2, middle, level.look[at]);
+      }
+    });
+  }
+
+  label(pen, text, x, y, look) {
+    const [fill, ink] = this.labels[look];
+    pen.lineWidth = 3;
+    pen.lineJoin = "round";
+    pen.strokeStyle = fill;
+    pen.strokeText(text, x, y);
+    pen.fillStyle = ink;
+    pen.fillText(text, x, y);
+  }
+
+  /** The selected window and the chosen span. */
+  drawMarks(pen) {
+    if (this.window) {
+      const from = Math.max(this.left, this.x(this.window[0])), to = Math.min(this.width, this.x(this.window[1]));
+      pen.globalAlpha = 0.18;
+      pen.fillStyle = this.ink.accent;
+      pen.fillRect(from, 0, Math.max(0, to - from), this.height);
+      pen.globalAlpha = 1;
+      for (const edge of this.window.map((each) => this.x(each))) if (edge >= this.left) pen.fillRect(edge - 0.75, 0, 1.5, this.height);
+    }
+    if (!this.span) return;
+    const [row, at] = this.span, level = this.spans.levels[0];
+    const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
+    if (to < this.left || from > this.width) return;
+    pen.strokeStyle = this.ink.mark;
+    pen.lineWidth = 2;
+    pen.strokeRect(from - 1, AXIS + this.tops[row] - this.box.scrollTop - 1, Math.max(3, to - from + 2), HEIGHTS[this.spans.rows[row][1]] + 2);
+  }
+
+  drawAxis(pen) {
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, this.left, AXIS - 2);
+    pen.fillRect(0, 0, this.width, AXIS - 4);
+    pen.fillStyle = this.ink.muted;
+    const length = this.high - this.low, raw = length / Math.max(2, (this.width - this.left) / 100), power = 10 ** Math.floor(Math.log10(raw));
+    const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw * 0.999));
+    pen.textAlign = "center";
+    for (let tick = Math.ceil(this.low / step) * step; tick <= this.high; tick += step) {
+      const x = this.x(tick);
+      pen.fillRect(x - 0.5, AXIS - 6, 1, 5);
+      pen.fillText(number(tick), clamp(x, this.left, this.width - 24), 12);
+    }
+    pen.textAlign = "left";
+    pen.fillText(`${number(Math.round(length))} cycles`, 2, 12, this.left - 4);
+  }
+
+  /** The pixel of a cycle in the strip, which begins where rows do. */
+  stripped(cycle) {
+    const { first, last } = this.spans, left = this.left * this.ratio;
+    return left + ((cycle - first) / (last - first)) * (this.strip.width - left);
+  }
+
+  /** The strip's picture: of each window the share in which main units work. */
+  busyShares() {
+    const [edges, shares] = this.spans.use, { width, height } = this.strip;
+    const canvas = make("canvas", { width, height }), pen = canvas.getContext("2d");
+    const at = edges.map((cycle) => Math.round(this.stripped(cycle)));
+    pen.fillStyle = this.ink.area;
+    shares.forEach((share, window) => pen.fillRect(at[window], height * (1 - share / 1000), Math.max(1, at[window + 1] - at[window]), height));
+    return canvas;
+  }
+
+  drawStrip() {
+    const pen = this.strip.getContext("2d"), { width, height } = this.strip, at = (cycle) => this.stripped(cycle);
+    const [from, to] = [at(this.low), at(this.high)];
+    pen.clearRect(0, 0, width, height);
+    pen.globalAlpha = 0.35;
+    pen.drawImage(this.use, 0, 0);
+    pen.globalAlpha = 1;
+    if (to > from) pen.drawImage(this.use, from, 0, to - from, height, from, 0, to - from, height);
+    pen.strokeStyle = this.ink.accent;
+    pen.lineWidth = 2 * this.ratio;
+    pen.strokeRect(from, 1, Math.max(2, to - from), height - 2);
+  }
+
+  /** Chooses the span at a place, or the nearest; none: chooses nothing. */
+  choose(x, y) {
+    const at = y - AXIS + this.box.scrollTop, row = this.tops.findLastIndex((top) => top <= at);
+    if (row < 0 || row >= this.spans.rows.length || x < this.left) return;
+    const level = this.spans.levels[0], low = this.cycle(x - REACH), high = this.cycle(x + REACH), exact = this.cycle(x);
+    let best = -1, far = Infinity;
+    for (let each = after(level, row, low); each < level.offset[row + 1] && level.start[each] < high; each++) {
+      const away = Math.max(level.start[each] - exact, exact - level.end[each], 0);
+      if (away < far) [best, far] = [each, away];
+    }
+    this.pick(best < 0 ? null : [row, best]);
+  }
+
+  /** Chooses a span, and brings it into view if it is outside. */
+  pick(span, into = false) {
+    this.span = span;
+    if (span && into) {
+      const [row, at] = span, { start, end } = this.spans.levels[0], length = end[at] - start[at];
+      if (start[at] < this.low || end[at] > this.high || this.x(end[at]) - this.x(start[at]) < 12) this.show(start[at] - 8 * length, end[at] + 8 * length);
+      const top = this.tops[row] - this.box.scrollTop;
+      if (top < 0 || top > this.height - AXIS - 30) this.box.scrollTop = this.tops[row] - this.height / 2;
+    }
+    this.chosen(span);
+    this.ask();
+  }
+
+  /** Selects whole cycles, or whole bins; without arguments nothing. */
+  select(low, high) {
+    const { first, last, bin } = this.spans;
+    const edge = (cycle) => clamp(first + Math.round((cycle - first) / bin) * bin, first, last);
+    this.window = low === undefined || edge(low) === edge(high) ? null : [edge(low), edge(high)].sort((a, b) => a - b);
+    this.selected(this.window);
+    this.ask();
+  }
+
+  listen() {
+    const pointers = new Map();
+    let pressed = null;
+    const spread = () => {
+      const xs = [...pointers.values()];
+      return { middle: (xs[0] + xs[1]) / 2, apart: Math.max(20, Math.abs(xs[0] - xs[1])) };
+    };
+    this.canvas.addEventListener("pointerdown", (event) => {
+      pointers.set(event.pointerId, event.offsetX);
+      this.canvas.setPointerCapture(event.pointerId);
+      const pans = event.shiftKey || event.button === 1 || event.pointerType === "touch" || event.offsetX < this.left;
+      pressed = { x: event.offsetX, y: event.offsetY, low: this.low, high: this.high, pans, moved: false };
+      if (pointers.size === 2) pressed = { ...pressed, ...spread(), moved: true };
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (!pressed || !pointers.has(event.pointerId)) return;
+      pointers.set(event.pointerId, event.offsetX);
+      pressed.moved ||= Math.abs(event.offsetX - pressed.x) > CLICK;
+      if (!pressed.moved) return;
+      const perPixel = (pressed.high - pressed.low) / (this.width - this.left);
+      if (pointers.size === 2 && pressed.apart) {
+        const now = spread(), factor = pressed.apart / now.apart, at = pressed.low + (pressed.middle - this.left) * perPixel;
+        const low = at - (now.middle - this.left) * perPixel * factor;
+        this.show(low, low + (pressed.high - pressed.low) * factor);
+      } else if (pressed.pans) {
+        const by = (pressed.x - event.offsetX) * perPixel;
+        this.show(pressed.low + by, pressed.high + by);
+      } else this.select(this.cycle(pressed.x), this.cycle(Math.max(this.left, event.offsetX)));
+    });
+    const released = (event) => {
+      pointers.delete(event.pointerId);
+      if (pressed && !pressed.moved && event.type === "pointerup") this.choose(event.offsetX, event.offsetY);
+      if (!pointers.size) pressed = null;
+    };
+    this.canvas.addEventListener("pointerup", released);
+    this.canvas.addEventListener("pointercancel", released);
+    this.canvas.addEventListener("wheel", (event) => {
+      if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(clamp(event.deltaY, -100, 100) / 250), this.cycle(event.offsetX));
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) / 1000);
+      else return;
+      event.preventDefault();
+    }, { passive: false });
+    const move = (event) => {
+      if (!event.buttons) return;
+      const at = this.spans.first + ((event.offsetX - this.left) / (this.width - this.left)) * (this.spans.last - this.spans.first), half = (this.high - this.low) / 2;
+      this.show(at - half, at + half);
+    };
+    this.strip.addEventListener("pointerdown", move);
+    this.strip.addEventListener("pointermove", move);
+    this.keys();
+    addEventListener("resize", () => this.resize());
+    onTheme(() => this.width && this.resize());
+  }
+
+  /** Keys move the picture as long as they are held. */
+  keys() {
+    const moves = { w: () => this.zoom(0.94), s: () => this.zoom(1 / 0.94), a: () => this.pan(-0.03), d: () => this.pan(0.03) };
+    const helps = { w: "zoom in", s: "zoom out", a: "go left", d: "go right" };
+    const go = () => {
+      for (const key of this.held) moves[key]();
+      if (this.held.size) requestAnimationFrame(go);
+    };
+    for (const [key, help] of Object.entries(helps))
+      bind(key, help, () => {
+        if (!this.held.size) requestAnimationFrame(go);
+        this.held.add(key);
+      });
+    addEventListener("keyup", (event) => this.held.delete(event.key));
+    addEventListener("blur", () => this.held.clear());
+    bind("0", "the whole run", () => this.show(this.spans.first, this.spans.last));
+    bind("f", "the selected window, or the chosen span, as large as the picture", () => this.focus());
+    bind("ArrowRight", "the next span of the row", () => this.step(1));
+    bind("ArrowLeft", "the span before", () => this.step(-1));
+    bind("Escape", "nothing selected and nothing chosen", () => { this.select(); this.pick(null); });
+  }
+
+  focus() {
+    const { start, end } = this.spans.levels[0];
+    if (this.window) this.show(...this.window);
+    else if (this.span) this.show(start[this.span[1]], end[this.span[1]]);
+  }
+
+  step(by) {
+    if (!this.span) return;
+    const [row, at] = this.span, { offset } = this.spans.levels[0];
+    this.pick([row, clamp(at + by, offset[row], offset[row + 1] - 1)], true);
+  }
+}

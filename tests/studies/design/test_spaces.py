@@ -1,0 +1,151 @@
+"""Designs against exhaustive simulation: the best, the front, the labels; and every bound against the truth."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import lstmsim
+from lstmsim.studies.design.bounds.jobs import bounded, percentile_of
+from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
+from lstmsim.studies.design.judge import Judge
+from lstmsim.studies.design.result import Design
+from lstmsim.studies.design.space import Broken, space_of
+from lstmsim.studies.fit.device import device
+from lstmsim.studies.sweep.columns import NUMBERS
+from tests.studies.design.spaces import axes, every, scenario
+
+OBJECTIVES = (
+    *(["cycles"], ["ms"], ["p50_ms"], ["p99_ms"], ["energy_j"]),
+    *(["cycles", "npe"], ["p95_ms", "energy_j"], ["npe", "p50_ms", "cycles"], ["cycles", "share"]),
+)
+COLUMNS = {50: "latency_ms_p50", 99: "latency_ms_p99", 100: "latency_ms_max"}
+MAKESPAN, P95 = NUMBERS.index("makespan_cycles"), NUMBERS.index("latency_ms_p95")
+
+
+def add_up(found: Design) -> int:
+    return sum(
+        [
+            *(sum(each.values()) for each in (found.infeasible, found.does_not_fit, found.pruned)),
+            found.simulated,
+            found.left,
+        ]
+    )
+
+
+def compared(seed: int, most: int) -> tuple[int, int]:
+    """Compare one random space; give its designs and those that were simulated."""
+    rng = random.Random(seed)
+    base = scenario(rng)
+    space_axes, minimise = axes(rng, base, most), rng.choice(OBJECTIVES)
+    where = rng.choice(["none", "cyclone-v-se-a6", "arria-10-gx-1150"])
+    where = "arria-10-gx-1150" if "share" in minimise else where
+    percentile, allow = rng.choice(list(COLUMNS)), rng.random() < 0.5
+    bound = rng.choice([None, None, 0.002, 0.05, 0.5])
+    try:
+        found = lstmsim.design(
+            *(base, where),
+            axes=space_axes,
+            minimise=minimise,
+            bound_ms=bound,
+            percentile=percentile,
+            allow_cannot_tell=allow,
+            until=1,
+            jobs=1,
+        )
+    except lstmsim.InputError as error:
+        # a base that no design mends: it is refused with the place
+        refused = str(error)
+        found = None
+    if found is None:
+        assert any(each in refused for each in ("job", "chip")), refused
+        return 0, 0
+    space = space_of(base, space_axes, [])
+    judge = Judge(None if where == "none" else device(where), allow)
+    column = COLUMNS[percentile] if bound is not None else ""
+    truth = every(space, minimise, judge, column, bound or 0.0)
+    expected = truth.front()
+    if len(minimise) == 1:
+        assert found.equal == len(expected)
+        expected = expected[:10]
+        assert found.gap == (0.0 if expected else None)
+    assert [each.point for each in found.best] == expected, seed
+    assert [each.objective for each in found.best] == [truth.values[point] for point in expected]
+    assert found.proven
+    assert add_up(found) == found.space == space.size
+    broken = sum(outcome.status == "infeasible" for outcome in truth.outcomes)
+    # a rule that only the whole scenario tells may stand behind a bound
+    assert sum(found.infeasible.values()) <= broken
+    for rival in found.rivals:
+        own = dict(found.best[0].values) | {rival.key: rival.value}
+        point = next(each for each in range(space.size) if space.values(each) == own)
+        assert truth.values[point] == (rival.objective,)
+    return space.size, found.simulated
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_the_result_equals_exhaustive_simulation(seed: int) -> None:
+    compared(seed, 120)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_the_result_equals_exhaustive_simulation_of_more_designs(seed: int) -> None:
+    compared(seed, 1500)
+
+
+def bounds_of(seed: int, most: int) -> Counter[str]:
+    """Compare the bounds of a random space with the truth; count points, and how often a bound is the truth."""
+    rng = random.Random(seed)
+    base = scenario(rng)
+    counts: Counter[str] = Counter()
+    try:
+        space = space_of(base, axes(rng, base, most), [])
+    except lstmsim.InputError:
+        return counts
+    there = device("arria-10-gx-1150")
+    truth = every(space, ["cycles"], Judge(None))
+    for box in space.boxes():
+        points = box.points
+        if isinstance(box, Broken):
+            assert all(truth.outcomes[point].status == "infeasible" for point in points)
+            continue
+        own = bounded(box)
+        assert own is not None
+        for rule, wrong in own.broken.items():
+            for point in points[np.broadcast_to(wrong, points.shape)].tolist():
+                assert truth.outcomes[point].status == "infeasible", (seed, rule, point)
+        done = np.array([truth.outcomes[point].numbers is not None for point in points.tolist()])
+        blocks = np.broadcast_to(multiplier_blocks(box, there), points.shape)
+        for name, least in own.makespan.items():
+            for place in np.flatnonzero(done).tolist():
+                numbers = truth.outcomes[points[place]].numbers
+                assert np.broadcast_to(least, points.shape)[place] <= numbers[MAKESPAN], (seed, name, points[place])
+                counts[name] += int(np.broadcast_to(least, points.shape)[place] == numbers[MAKESPAN])
+        waits = np.broadcast_to(percentile_of(own, 95), points.shape)
+        for place in np.flatnonzero(done).tolist():
+            numbers, one = truth.outcomes[points[place]].numbers, truth.scenarios[points[place]]
+            counts["points"] += 1
+            assert waits[place] / one.chip.frequency_mhz / 1000 * (1 - 1e-12) <= numbers[P95], (seed, points[place])
+            fit = Judge(there).fit(one) if counts["fits"] < 40 else None
+            if fit is not None:
+                counts["fits"] += 1
+                assert blocks[place] == fit.multipliers.need
+    return counts
+
+
+def test_no_bound_is_above_the_truth() -> None:
+    counts = sum((bounds_of(seed, 40) for seed in range(1000, 1016)), Counter())
+    assert counts["points"] > 100
+    assert counts["fits"] > 20
+    # a bound that is never met could be anything
+    assert counts["recurrence"] > 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2000, 2100))
+def test_no_bound_is_above_the_truth_on_more_points(seed: int) -> None:
+    bounds_of(seed, 300)

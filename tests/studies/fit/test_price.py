@@ -1,0 +1,135 @@
+"""What a change costs, and which change is worth most for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import lstmsim
+from lstmsim.analysis.explanations.what_if import WORTH_FROM, Alternative, Price, WhatIf
+from lstmsim.files.scenario.scenario_file import load_chip
+from lstmsim.machines.change import Change
+from lstmsim.machines.registry import target_of
+from lstmsim.model.scenario import Scenario
+from lstmsim.studies.fit.price import pricing
+from tests.cli import runner
+
+SCENARIO = lstmsim.load_scenario({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3, "count": 3}]})
+DEVICE = "stratix-10-gx-2800"
+
+
+def changes(scenario: Scenario = SCENARIO) -> dict[str, Change]:
+    target = target_of(scenario.chip.kind)
+    some = (*target.order_changes(scenario.chip, scenario.jobs), *target.changes(scenario.chip, scenario.jobs))
+    return {each.name: each for each in some if each.chip is not None}
+
+
+def test_an_order_is_no_hardware_with_and_without_a_device() -> None:
+    for name in (None, DEVICE):
+        price = pricing(SCENARIO, name)(changes()["fine-grained threads"])
+        assert (price.text, price.more) == ("no hardware", 0.0)
+
+
+def test_without_a_device_multipliers_are_counted_those_behind_the_array_too() -> None:
+    price = pricing(SCENARIO)(changes()["one more core"])
+    chip: Any = SCENARIO.chip
+    counted = lstmsim.fit(SCENARIO, DEVICE)[0].tail
+    tail = chip.cores[0].tail_width * sum(each.lane for each in counted)
+    assert price.text == f"{chip.cores[0].npe + tail:,} multipliers more, +100.0 %; no device is given"
+    assert price.more == 1.0
+    bank = pricing(SCENARIO)(changes()["one more bank"])
+    assert bank.text == "no multiplier more, what else it takes is not counted: no device is given"
+    assert bank.more == 0.0
+
+
+def test_on_a_device_the_price_is_what_fit_says() -> None:
+    price = pricing(SCENARIO, DEVICE)
+    now = lstmsim.fit(SCENARIO, DEVICE)[0]
+    for name in ("one more core", "npe and vp doubled", "one more bank"):
+        change = changes()[name]
+        then = lstmsim.fit(replace(SCENARIO, chip=change.chip), DEVICE)[0]
+        rises = [b.share - a.share for a, b in zip(now.resources, then.resources, strict=True) if a.share and b.share]
+        assert price(change).more == pytest.approx(max(0.0, *rises))
+        assert price(change).fits is then.fits
+    one_more = price(changes()["one more core"])
+    assert one_more.text == f"DSP of {DEVICE} {now.multipliers.percent} -> 161 %; does not fit"
+
+
+def test_what_no_source_prices_says_so() -> None:
+    price = pricing(SCENARIO, DEVICE)(changes()["latencies halved"])
+    assert price.more is None
+    assert price.text.startswith("not known: no source says what less latency.read, latency.multiply and ")
+    device = lstmsim.load_scenario({"chip": "v100", "jobs": [{"model": "lstm-256", "steps": 2}]})
+    own = changes(device)
+    assert pricing(device)(own["L2 warm"]).text == "none can be named: what ran before is no part of the chip"
+    assert pricing(device)(own["SMs doubled"]).more == 1.0
+    assert pricing(device)(own["memory twice as fast"]).more is None
+
+
+def test_the_device_on_which_a_chip_was_built_is_known() -> None:
+    brainwave = lstmsim.load_scenario({"chip": "brainwave-s10", "jobs": [{"model": "lstm-512", "steps": 2}]})
+    assert pricing(brainwave).on is not None
+    assert pricing(SCENARIO).on is None
+
+
+def tried(name: str, saved: int, more: float | None, *, fits: bool | None = None, work: float = 1.0) -> Alternative:
+    return Alternative(name, "", 1000 - saved, saved, 0.5, work, price=Price("", more, fits))
+
+
+def test_the_advice_begins_with_what_saves_most_for_its_price() -> None:
+    double = tried("double", 400, 1.0)
+    order, thread = tried("order", 20, 0.0), tried("thread", 200, 0.1)
+    some = (double, thread, order)
+    what_if = WhatIf(1000, some)
+    assert [each.name for each in what_if.by_worth] == ["order", "thread", "double"]
+    assert what_if.worth_most is order
+    assert what_if.best is double
+
+
+@pytest.mark.parametrize(
+    "poor",
+    [
+        tried("too little", int(1000 * WORTH_FROM) - 1, 0.0),
+        tried("unknown", 500, None),
+        tried("too large", 500, 0.1, fits=False),
+        tried("other work", 500, 0.0, work=6.0),
+        tried("harm", -5, 0.0),
+    ],
+)
+def test_what_cannot_be_advised_for_its_price_stands_behind(poor: Alternative) -> None:
+    double = tried("double", 400, 1.0)
+    assert WhatIf(1000, (poor, double)).worth_most is double
+    assert WhatIf(1000, (poor,)).worth_most is None
+
+
+def test_of_free_changes_the_one_that_saves_more_comes_first() -> None:
+    assert WhatIf(1000, (tried("b", 30, 0.0), tried("a", 20, 0.0))).by_worth[0].name == "b"
+
+
+def test_explanations_advise_what_was_simulated_and_name_its_price() -> None:
+    for more in ((), ("--device", DEVICE)):
+        text, data = runner.both("simulate", "experiments/scenarios/demo.yaml", "--explain", *more)
+        what_if = data["explanation"]["what_if"]
+        names = {each["name"] for each in (*what_if["alternatives"], *what_if["pairs"])}
+        flat = " ".join(text.split())
+        first = flat.partition("each simulated ")[2]
+        assert first.startswith("Worth most for its price: fine-grained threads (")
+        for sentence in ("Worth most for its price: ", "this shortens it most: ", "Utilization gains most by: "):
+            advised = flat.partition(sentence)[2]
+            assert any(advised.startswith(name) for name in names), sentence
+            assert "; price: " in advised.partition(". ")[0] + advised[:400]
+        priced = [each for each in what_if["alternatives"] if each["cycles"] is not None]
+        assert all(each["price"]["text"] for each in priced)
+        assert ("no device is given" in flat) == (not more)
+
+
+def test_a_device_that_is_not_known_is_refused() -> None:
+    outcome = runner.call("simulate", "experiments/scenarios/demo.yaml", "--explain", "--device", "stratix")
+    assert outcome.exit_code == 2
+    assert "no device called 'stratix'" in outcome.stderr
+    alone = runner.call("simulate", "experiments/scenarios/demo.yaml", "--device", DEVICE)
+    assert alone.exit_code == 2
+    assert "only with --report or --explain" in alone.stderr
+    assert load_chip("column-npu-16k") == SCENARIO.chip
