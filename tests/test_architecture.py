@@ -250,11 +250,15 @@ def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> 
     for node in nodes(name):
         if isinstance(node, ast.ImportFrom):
             assert all(alias.name != "*" for alias in node.names), f"{name}:{node.lineno}: star import"
+            # to write is no danger: checksums are of such bytes
+            assert node.module != "marshal" or [each.name for each in node.names] == ["dumps"]
+        elif isinstance(node, ast.Import):
+            assert all(alias.name != "marshal" for alias in node.names)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in forbidden, f"{name}:{node.lineno}: {node.func.id}()"
     # one module runs programs of others, and ends whatever they start
     others = set() if name == "lstmsim.base.processes" else {"subprocess"}
-    assert not {"pickle", "marshal", "shelve", *others} & set(imported(name))
+    assert not {"pickle", "shelve", *others} & set(imported(name))
 
 
 @in_every_room

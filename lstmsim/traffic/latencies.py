@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ Ints = NDArray[np.int64]
 KEPT = 2**20
 #: A tenant has room for at least so many, however many tenants there are: 64 KB each.
 LEAST_KEPT = 4096
+#: The largest number that has four bytes.
+_SMALL = 2**31 - 1
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 _PARTS = 1024
@@ -291,17 +294,18 @@ class Sample:
 
     def __init__(self, room: int) -> None:
         self.room, self.count, self.one_of, self.max, self._kept = room, 0, 1, 0, 0
-        self._pairs: Ints = np.zeros((2, 0), dtype=np.int64)
+        #: In half the memory as long as all numbers are small.
+        self._pairs: NDArray[Any] = np.zeros((2, 0), dtype=np.int32)
 
     @property
     def latency(self) -> Ints:
         """The latencies that are kept."""
-        return self._pairs[0, : self._kept]
+        return self._pairs[0, : self._kept].astype(np.int64)
 
     @property
     def wait(self) -> Ints:
         """The waits of the same requests."""
-        return self._pairs[1, : self._kept]
+        return self._pairs[1, : self._kept].astype(np.int64)
 
     def add(self, latency: Ints, wait: Ints) -> None:
         """Take further requests, shape [requests] each."""
@@ -315,8 +319,11 @@ class Sample:
         for level in range(1, self.one_of.bit_length()):
             stay &= _drawn(places >> level, level) == (places >> (level - 1)) & 1
         more = int(stay.sum())
+        if max(self.max, int(wait.max())) > _SMALL:
+            self._pairs = self._pairs.astype(np.int64, copy=False)
         if self._kept + more > self._pairs.shape[1]:
-            grown = np.zeros((2, max(self._kept + more, min(self.room, 2 * self._kept))), dtype=np.int64)
+            size = max(self._kept + more, min(self.room, 2 * self._kept))
+            grown = np.zeros((2, size), dtype=self._pairs.dtype)
             grown[:, : self._kept] = self._pairs[:, : self._kept]
             self._pairs = grown
         self._pairs[0, self._kept : self._kept + more] = latency[stay]

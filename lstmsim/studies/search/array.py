@@ -25,7 +25,7 @@ from lstmsim.studies.search.result import Point, Refused
 from lstmsim.studies.sweep.ahead import Ahead, Key, Workers
 from lstmsim.studies.sweep.bulk import Parts
 from lstmsim.studies.sweep.columns import NUMBERS, ChipColumns, numbers_of
-from lstmsim.studies.sweep.evaluate import scenario_key, simulated
+from lstmsim.studies.sweep.evaluate import plain, scenario_key, simulated
 from lstmsim.studies.sweep.store import Store
 
 
@@ -199,8 +199,9 @@ def _point(searched: Searched, ep: int, vp: int, cycles: int, utilization: float
     return Point(ep, vp, bound if vp == widest else "blocks", cycles, utilization, share)
 
 
-#: Pairs that are computed together: some milliseconds of small jobs. Fewer are not worth it.
-_AT_ONCE = 64
+#: Pairs that are computed together: some milliseconds of small jobs. Fewer are not worth it, nor is a look at whether
+#: there are so many, which asks for bounds of all that may come, before some were computed one by one.
+_AT_ONCE, _FEW = 64, 32
 
 
 class Scores(Ahead[Any]):
@@ -215,13 +216,12 @@ class Scores(Ahead[Any]):
         whole = len(searched.cores) == len(searched.chip.cores)
         self._parts = Parts(ChipColumns()) if whole and engines.has_fast() else None
         self._bulk: dict[Key, Sequence[Any]] = {}
-        self._many = False
+        #: Whether many are expected; None: it was not looked at.
+        self._many: bool | None = None
 
     def expect(self, keys: Iterable[Key]) -> None:
-        left = (each for each in keys if self._stored(*each)[1] is None)
-        first = list(islice(left, _AT_ONCE))
-        self._many = len(first) == _AT_ONCE
-        super().expect(chain(first, left))
+        self._many = None
+        super().expect(each for each in keys if each not in self._known and self._stored(*each)[1] is None)
 
     def _answer(self, key: Key, future: Future[Any] | None) -> Any:
         name, answer = self._stored(*key)
@@ -232,7 +232,7 @@ class Scores(Ahead[Any]):
             else:
                 answer, numbers = super()._answer(key, future)
             if self._store is not None and numbers:
-                self._store.add((name, "done", *numbers, None))
+                self._store.add((name, "done", *plain(numbers), None))
         return answer
 
     def _stored(self, ep: int, vp: int) -> tuple[str, Point | None]:
@@ -250,6 +250,10 @@ class Scores(Ahead[Any]):
         return _point(self._searched, *key, *row)
 
     def _hand_out(self, present: Key) -> None:
+        if self._parts is not None and self._many is None and (len(self._known) >= _FEW or self._workers.wanted):
+            first = list(islice(self._expected, _AT_ONCE))
+            self._many = len(first) == _AT_ONCE
+            self._expected = chain(first, self._expected)
         # what is computed in bulk needs no other process
         if self._parts is None or not self._many:
             super()._hand_out(present)
@@ -257,7 +261,7 @@ class Scores(Ahead[Any]):
     def _in_bulk(self, key: Key) -> Sequence[Any]:
         """The `NUMBERS` of a pair that were computed with those of pairs expected next; none if it is not usual."""
         if self._parts is not None and self._many and key not in self._bulk:
-            keys = [key, *islice(self._expected, _AT_ONCE - 1)]
+            keys = list(dict.fromkeys([key, *islice(self._expected, _AT_ONCE - 1)]))
             chips: dict[int, Chip] = {}
             for number, (ep, vp) in enumerate(keys):
                 # pairs that no chip can have are refused one by one

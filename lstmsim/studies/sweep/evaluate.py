@@ -84,15 +84,24 @@ def rows_of(outcomes: Iterable[Outcome]) -> Rows:
     """The rows of outcomes."""
     rows, empty = Rows([], [], []), (None,) * len(NUMBERS)
     for each in outcomes:
-        rows.results.append((each.key, each.status, *(each.numbers or empty), each.reason))
+        rows.results.append((each.key, each.status, *plain(each.numbers or empty), each.reason))
         rows.points.append((each.point, each.key, *each.row))
         rows.timings.append((each.point, each.seconds))
     return rows
 
 
 def plain(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Values as a store keeps them. SQLite knows no truth values: they would come back as 1 and 0."""
-    return tuple([str(each).lower() if isinstance(each, bool) else each for each in values])
+    """Values as a store gives them back. SQLite knows no truth values, minus zero, NaN and numbers of numpy."""
+    return tuple([each if each.__class__ in _PLAIN else _plain(each) for each in values])
+
+
+_PLAIN = (int, str, type(None))
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return (float(value) + 0.0 if value == value else None) if isinstance(value, float) else value
 
 
 def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:

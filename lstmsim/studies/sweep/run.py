@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import os
 import re
@@ -172,6 +173,8 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
 Shard = tuple[int, int]
 
 _COMMIT_POINTS = 5000
+#: Objects that are made before Python looks for circles of them; at some 100 bytes each these are 20 MB.
+_YOUNG_OBJECTS = 200_000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
 
@@ -232,7 +235,7 @@ def sweep(request: SweepRequest) -> SweepResult:
     wanted = shard or (1, 1)
     for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):
         refuse_if_read(each)
-    with made_folder(folder), Store(f"{stem}.sqlite", create=True) as store:
+    with made_folder(folder), _few_searches(), Store(f"{stem}.sqlite", create=True) as store:
         if not request.resume:
             store.forget()
         columns = [*axes, *((name, ()) for name in setup.chip.names)]
@@ -249,6 +252,17 @@ def sweep(request: SweepRequest) -> SweepResult:
         stamp = _stamp(setup) if counts.done > counts.infeasible + counts.failed else None
         written = tuple(export(store, stem))
         return SweepResult(store.path, written, counts, store.dropped, store.rebuilt, stamp, holds)
+
+
+@contextmanager
+def _few_searches() -> Iterator[None]:
+    """Let Python look for circles of objects less often: rows make many objects, and no circles."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(_YOUNG_OBJECTS, before[0]) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from marshal import dumps
 from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
@@ -30,18 +31,10 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-#: In the text of a row that may be read back as another one: what is to be looked at closely.
-_ODD = ("-0.0", "nan", "np.")
-
-
 def checksum(values: Sequence[Any]) -> str:
-    """Give the checksum of a row of these values; a row that is read back has the same."""
-    text = repr(list(values))
-    if _ODD[0] in text or _ODD[1] in text or _ODD[2] in text:
-        # SQLite has no minus zero and no NaN, and gives back no numbers of numpy.
-        plain = [(float(each) + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
-        text = repr(plain)
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    """Give the checksum of a row of plain values; a row that is read back has the same."""
+    # version 2 has no references: equal values have equal bytes, and floats all of their bits
+    return blake2b(dumps(tuple(values), 2), digest_size=8).hexdigest()
 
 
 def _locked(error: object) -> bool:
@@ -49,9 +42,9 @@ def _locked(error: object) -> bool:
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
-FORMAT = "lstmsim sweep 2"
-#: The previous format, whose rows have no checksums.
-_UNCHECKED = "lstmsim sweep 1"
+FORMAT = "lstmsim sweep 3"
+#: Formats of before: rows without checksums, and with others.
+_OLDER = ("lstmsim sweep 1", "lstmsim sweep 2")
 #: Part of the identity that `begin` gets: to be raised when values and reasons are spelled in another way than before.
 SPELLING = "2"
 #: How often SQLite waits for the disk: so often that a loss of power damages no file. Tests do without.
@@ -116,7 +109,7 @@ class Store:
             if create:
                 # Taking the lock now, not at the first result.
                 self.sql.execute("BEGIN EXCLUSIVE")
-                if "meta" in tables and self.meta("format") == _UNCHECKED:
+                if "meta" in tables and self.meta("format") in _OLDER:
                     self._clear()
                     tables = set()
                 if not tables:
@@ -127,8 +120,8 @@ class Store:
                 raise LstmsimError(f"{self.path}: {error}") from None
             text = _WRITES if _locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
-        if "meta" in tables and self.meta("format") == _UNCHECKED:
-            text = "was written by an older lstmsim, without checksums; its own `lstmsim sweep` computes it anew"
+        if "meta" in tables and self.meta("format") in _OLDER:
+            text = "was written by an older lstmsim, without these checksums; its own `lstmsim sweep` computes it anew"
             raise InputError(Mistake(self.path, text))
         if tables and ("meta" not in tables or self.meta("format") != FORMAT):
             raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
@@ -146,7 +139,7 @@ class Store:
         self.put_meta([("format", FORMAT)])
 
     def _clear(self) -> None:
-        """Drop everything of a store of format 1."""
+        """Drop everything of a store of an older format."""
         self.dropped += next(self.sql.execute("SELECT count(*) FROM results"))[0]
         self.sql.execute("DROP VIEW IF EXISTS sweep")
         for name in ("points", "timings", "results", "meta"):
@@ -279,10 +272,10 @@ class Store:
         )
         again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
         if results:
-            checked = ([*row, checksum(row)] for row in results)
+            checked = ((*row, checksum(row)) for row in results)
             self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
         if points:
-            checked = ([*row, checksum(row)] for row in points)
+            checked = ((*row, checksum(row)) for row in points)
             self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
 
     def tidy(self) -> None:

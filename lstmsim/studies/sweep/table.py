@@ -283,9 +283,11 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
     by = tuple(objectives) if objectives is not None else objectives_of(store)
     work = work_of(store)
     try:
-        text = " OR ".join(f"typeof({quoted(name)}) = 'text'" for name in NUMBERS)
-        for (point,) in store.rows(["point"], f"WHERE status = 'done' AND ({text}) LIMIT 1"):
-            raise store.damage(f"point {point} has text instead of a number")
+        text = ", ".join(f"typeof({quoted(name)})" for name in NUMBERS)
+        wrong = f"SELECT key FROM results WHERE status = 'done' AND 'text' IN ({text})"
+        if list(store.read(f"{wrong} LIMIT 1")):
+            for (point,) in store.rows(["point"], f"WHERE key IN ({wrong}) LIMIT 1"):
+                raise store.damage(f"point {point} has text instead of a number")
         names = ["point", "turned_away", *(each.column for each in by), *work]
         found = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
         points, away, given, groups = found[0], found[1], found[2 : 2 + len(by)], found[2 + len(by) :]

@@ -148,9 +148,15 @@ def test_tenants_share_the_room_for_latencies() -> None:
     assert tenant.latency.requests == 9_000
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(5, 60), st.integers(1, 3))
-def test_a_sample_does_not_depend_on_how_it_was_gathered(chunks: list[int], room: int, shrinks: int) -> None:
-    values = np.arange(sum(chunks)) ** 2 % 997
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=40),
+    st.integers(5, 60),
+    st.integers(1, 3),
+    st.sampled_from([0, 24, 40]),
+)
+def test_a_sample_does_not_depend_on_how_it_was_gathered(chunks: list[int], room: int, shrinks: int, wide: int) -> None:
+    # numbers of four bytes, of more, and of both, in turn
+    values = np.arange(sum(chunks)) ** 2 % 997 << wide
     whole, parts = Sample(room), Sample(10_000)
     whole.add(values, 2 * values)
     done = 0

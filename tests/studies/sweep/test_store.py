@@ -147,12 +147,14 @@ def test_a_damaged_output_of_a_merge_takes_the_rows_of_the_shards(whole: Path, t
     assert table(tmp_path, "all") == table(whole)
 
 
-def test_a_store_without_checksums_is_begun_anew(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_store_with_other_checksums_or_none_is_begun_anew(whole: Path, tmp_path: Path, number: int) -> None:
     path = tmp_path / "sweep.sqlite"
     shutil.copy(whole / "sweep.sqlite", path)
-    old = "UPDATE meta SET content = 'lstmsim sweep 1' WHERE name = 'format'"
-    changed(path, old, "DROP VIEW sweep", "ALTER TABLE results DROP COLUMN checksum")
-    with pytest.raises(InputError, match="was written by an older lstmsim, without checksums"):
+    old = f"UPDATE meta SET content = 'lstmsim sweep {number}' WHERE name = 'format'"
+    lost = ("DROP VIEW sweep", "ALTER TABLE results DROP COLUMN checksum")
+    changed(path, old, *(lost if number == 1 else ("UPDATE results SET checksum = 'of before'",)))
+    with pytest.raises(InputError, match="was written by an older lstmsim, without these checksums"):
         merge(tmp_path / "all.sqlite", [path])
     assert run_sweep(spec(), tmp_path, jobs=1).dropped > 1
     assert table(tmp_path) == table(whole)
