@@ -78,7 +78,7 @@ def test_a_chart_has_the_axes_of_its_study() -> None:
     assert (rows["load-latency"]["axes"], rows["load-latency"]["line"]) == (["load", "p99_ms", "machine"], True)
     # all points have one number of multipliers: the axis of the sweep stands in its place
     assert (rows["sweep"]["axes"], rows["sweep"]["line"]) == (["threads", "latency_ms_mean", "pareto"], False)
-    assert rows["compare"]["axes"] == []
+    assert rows["compare"]["axes"] == ["utilization", "speedup", "machine"]
     assert rows["sweep"]["values"][rows["sweep"]["columns"].index("threads")] == [1, 2, 3]
 
 
