@@ -27,6 +27,9 @@ Fractions = NDArray[np.float64]
 
 #: Statistics of latencies that are compared.
 _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+#: Requests that a batch must have beyond a percentile (measured: equal designs were told apart in 34 of 400 draws with
+#: one, 18 of 200 with five, 18 of 400 with ten).
+_BEYOND = 10
 
 
 def arrivals_of(a: Side, b: Side, pairs: Sequence[Pairing]) -> Arrivals | None:
@@ -131,15 +134,16 @@ def in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
         # every request takes as long as before: there is nothing to estimate
         return dict.fromkeys(("mean", *_PERCENTILES), Interval(0.0, 0.0))
     units = intervals.forgetting(intervals.spreads_of(more), float(np.var(more)), relaxation)
-    number = intervals.batch_number(len(ms), units)
-    size = len(ms) // number
-    batches = ms[: size * number].reshape(number, size, 2)
+    most = intervals.batch_number(len(ms), units)
 
     def interval(statistic: Callable[[Fractions, int], Fractions], share: float) -> Interval:
         value = float(np.diff(statistic(ms, 0))[0])
         beyond = len(ms) * share / units
-        if len(ms) < intervals.MEAN_UNITS * units or beyond < intervals.TAIL_UNITS or size * share < 1:
+        number = max(intervals.BATCHES, min(most, int(len(ms) * share / _BEYOND)))
+        size = len(ms) // number
+        if len(ms) < intervals.MEAN_UNITS * units or beyond < intervals.TAIL_UNITS or size * share < _BEYOND:
             return Interval(value)
+        batches = ms[: size * number].reshape(number, size, 2)
         plain = intervals.batch_interval(value, np.diff(statistic(batches, 1))[:, 0].tolist())
         return intervals.unless_alike(plain, intervals.widened(plain, size, units))
 
