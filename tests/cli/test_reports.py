@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +81,16 @@ def test_a_chart_has_the_axes_of_its_study() -> None:
     assert (rows["sweep"]["axes"], rows["sweep"]["line"]) == (["threads", "latency_ms_mean", "pareto"], False)
     assert rows["compare"]["axes"] == ["utilization", "speedup", "machine"]
     assert rows["sweep"]["values"][rows["sweep"]["columns"].index("threads")] == [1, 2, 3]
+
+
+def test_the_numbers_of_a_headline_lead_to_rows() -> None:
+    page = CASES["compare"][1]().to_page("title", "command")
+    begin = page.index('class="answer"')
+    headline = page[begin : page.index("</p>", begin)]
+    assert len(re.findall(r'<a href="#rows">[\d,.]+</a>', headline)) >= 1
+    # a number in a name is no number
+    assert ">64<" not in headline
+    assert 'id="rows"' in page
 
 
 def test_a_page_of_another_name_is_refused() -> None:

@@ -36,6 +36,8 @@ _DARK = (
     "--page:#15191E;--ink:#E6EAEE;--muted:#A9B2BB;--line:#3A424B;--card:#1D242C;--accent:#7CC4F0;--area:#6F93AB;"
     "--mark:#FF9A5C"
 )
+#: A number that stands alone in a sentence, and is no part of a name.
+_NUMBER = re.compile(r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
 #: Most rows of a result that its page holds.
 MOST_ROWS = 20_000
 
@@ -156,10 +158,21 @@ def result_page(
         sections.append(Section("rows", "Every row", _rows_note(records)))
     if command:
         sections.append(Section("origin", "How this was made", element("p", element("code", command))))
-    header = joined(
-        [element("h1", title), *([element("p", document.headline, class_="answer")] * bool(document.headline))]
-    )
+    answer = _numbers_leading_to(sections, document.headline)
+    header = joined([element("h1", title), *([element("p", answer, class_="answer")] * bool(answer))])
     return page(title, header, sections, scripts=[CHART] if records else [], data=data, images=bool(picture))
+
+
+def _numbers_leading_to(sections: Sequence[Section], headline: str) -> Markup:
+    """The headline, in which each number leads to the rows of the page; without rows to its first section."""
+    names = [each.name for each in sections if each.name != "picture"]
+    where = "rows" if "rows" in names else names[0] if names else ""
+    parts = _NUMBER.split(headline)
+    # what stands at odd places is a number
+    return joined(
+        element("a", each, href=f"#{where}") if index % 2 and where else Markup(escaped(each))
+        for index, each in enumerate(parts)
+    )
 
 
 def _image(svg: str) -> Markup:
