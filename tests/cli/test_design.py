@@ -280,6 +280,6 @@ def test_the_page_begins_with_the_picture_and_has_the_best_designs() -> None:
     assert done.exit_code == 0, done.output
     page = Path("p.html").read_text(encoding="utf-8").partition("<main>")[2]
     assert page.index("data:image/svg+xml") < page.index("space: 27 designs") < page.index("every design, once")
-    assert "proven best of 27 designs" in Path("p.html").read_text(encoding="utf-8")
+    assert 'proven best of <a href="#rows">27</a> designs' in Path("p.html").read_text(encoding="utf-8")
     refused = call("design", "s.yaml", "--device", "none", *SPACE, "--report", "p.txt")
     assert (refused.exit_code, "--report p.txt" in refused.stderr) == (2, True)

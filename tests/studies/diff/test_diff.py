@@ -245,7 +245,7 @@ def test_picture_and_page(tmp_path: Path) -> None:
     assert page.count('src="data:image/svg+xml;base64,') == 1
     assert "<b>" not in page
     assert "THE CRITICAL PATH" in page
-    assert "B is slower: 728 cycles" in page
+    assert 'B is slower: <a href="#rows">728</a> cycles' in page
 
 
 def test_stamps_are_those_of_both_sides() -> None:
