@@ -7,7 +7,8 @@ of it: `makespan_cycles`, `jobs` (each with `core`, `thread`, `start`, `finish`)
 and `macs`). A name of cycles that one side leaves out counts 0 there; everything else has to stand on both sides.
 A case with a `device` and a `kind` of `tools/contract_sparse.py` is one of the parallel device, one with a `device` and
 a `graph` of its fused kernels (`tools/contract_fusion.py`); a case with a `machine` and a `kind` of
-`tools/contract_gemm.py` is one of the multi-core CPU.
+`tools/contract_gemm.py` is one of the multi-core CPU. A file of EdgeDRNN is a mapping with `cases`, each with its
+`case` and what is `expected` of numbers and cycles (`tools/contract_edgedrnn.py`).
 
 Each difference is a line, with the case, the engine and the key. The last line is `N of M cases as expected`. A case of
 a machine that lstmsim does not have is no case as expected, and a line says which machine is missing: nothing that was
@@ -32,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lstmsim import run
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.engines import ENGINES
-from tools import contract_fusion, contract_gemm, contract_gemm_keys, contract_sparse
+from tools import contract_edgedrnn, contract_fusion, contract_gemm, contract_gemm_keys, contract_sparse
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 
@@ -77,6 +78,8 @@ def differences(case: Mapping[str, Any], engine: str) -> list[str]:
     engine: a key of `lstmsim.engines.ENGINES`.
     """
     try:
+        if _of_edgedrnn(case):
+            return contract_edgedrnn.differences(case["edgedrnn"], case["expect"], engine)
         if _of_device(case):
             return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
         if _of_graph(case):
@@ -133,6 +136,8 @@ def read_cases(path: str) -> list[dict[str, Any]]:
         raise InputError(Mistake(place, f"is not JSON: {error.msg}")) from error
     except (ValueError, RecursionError) as error:
         raise InputError(Mistake(path, f"is not JSON that can be read: {error}")) from error
+    if isinstance(cases, dict) and isinstance(cases.get("cases"), list):
+        cases = [_edgedrnn(each) for each in cases["cases"]]
     if not isinstance(cases, list) or not cases:
         what = "an empty list" if cases == [] else f"a value of type {type(cases).__name__}"
         raise InputError(Mistake(path, f"must be a list of at least one case, got {what}"))
@@ -167,9 +172,24 @@ def _mistakes(cases: list[Any]) -> Iterator[tuple[str, str]]:
                 yield f"{number}.scenario", f"case {case['name']!r} needs the keys of a scenario file"
             for key in (key for key in EXPECTED if key not in case["expect"]):
                 yield f"{number}.expect.{key}", f"missing in case {case['name']!r}"
+        elif _of_edgedrnn(case):
+            for key, text in contract_edgedrnn.mistakes_of(case["edgedrnn"]):
+                yield f"{number}.case.{key}", f"{text}, in case {case['name']!r}"
         elif _of_cpu(case) and "error" not in case["expect"]:
             for key, text in contract_gemm_keys.mistakes_of(case):
                 yield f"{number}.{key}", f"{text}, in case {case['name']!r}"
+
+
+def _edgedrnn(each: Any) -> Any:
+    """A case of EdgeDRNN as all other files lay out theirs; anything else stays as it is."""
+    if not isinstance(each, dict) or not isinstance(each.get("case"), dict):
+        return each
+    return {"name": each["case"].get("name"), "edgedrnn": each["case"], "expect": each.get("expected")}
+
+
+def _of_edgedrnn(case: Mapping[str, Any]) -> bool:
+    """Whether it is a case of EdgeDRNN."""
+    return isinstance(case.get("edgedrnn"), dict)
 
 
 def _of_device(case: Mapping[str, Any]) -> bool:
@@ -188,6 +208,8 @@ def _of_cpu(case: Mapping[str, Any]) -> bool:
 
 
 def _machine(case: Mapping[str, Any]) -> str:
+    if _of_edgedrnn(case):
+        return "EdgeDRNN"
     if _of_device(case) or _of_graph(case):
         return "parallel device"
     if _of_cpu(case):
@@ -203,7 +225,8 @@ def missing_machine(case: Mapping[str, Any]) -> str:
     >>> missing_machine({"name": "a", "machine": {"cores": 64}, "kind": "tea", "expect": {}})
     'multi-core CPU with cases of this kind'
     """
-    return "" if "scenario" in case or _of_device(case) or _of_graph(case) or _of_cpu(case) else _machine(case)
+    known = _of_device(case) or _of_graph(case) or _of_cpu(case) or _of_edgedrnn(case)
+    return "" if "scenario" in case or known else _machine(case)
 
 
 def main(arguments: list[str] | None = None) -> int:

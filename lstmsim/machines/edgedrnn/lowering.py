@@ -1,0 +1,155 @@
+"""From the entries of layer-steps to phases of a Program (docs/edgedrnn.md, section 11). No number is computed here.
+
+Times of the encoder stand one cycle later than in the text, so that every delay is at least 1. Heads, beats and
+activation share the multipliers: one unit, whose operations follow each other anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lstmsim.base.records import record
+from lstmsim.machines.edgedrnn.numbers import Entry, Sizes
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Phase, Unit
+
+#: The units of a core. The multipliers are accounted.
+UNITS = (Unit("encoder", "fifo"), Unit("mac", "fifo"), Unit("command", "fifo"))
+ENCODER, MAC, COMMAND = range(3)
+
+#: Cycles from the arrival of a job to the place where its first layer-step would begin behind another one.
+START = 3
+
+
+@record
+class Timing:
+    """The memory, in cycles of the core, and nothing else that takes time.
+
+    latency: from a command to its first beat; period: from a beat to the next; gap: more after the last of a column.
+    outstanding: commands that may be under way; 0: any number.
+    """
+
+    latency: int
+    period: int = 1
+    gap: int = 0
+    outstanding: int = 0
+
+
+@dataclass
+class Lowering:
+    """Layer-steps become phases, one after the other.
+
+    timing: the memory.
+    late: for each beat of weights in their order, cycles that it comes later; None: it never does.
+    phases: of all layer-steps so far.
+    _operations: of the layer-step that is being made.
+    _last_beats: phase and operation of the last beat of weights so far.
+    _final: the last operation of the phase before.
+    _last_input: phase, scan and cycles of that scan, of the last input of the first layer.
+    _beats: how many beats of weights there were.
+    """
+
+    timing: Timing
+    late: Sequence[int] | None = None
+    phases: list[Phase] = field(default_factory=list)
+    _operations: list[Operation] = field(default_factory=list)
+    _last_beats: tuple[int, int] | None = None
+    _final: int = 0
+    _last_input: tuple[int, int, int] | None = None
+    _beats: int = 0
+
+    def add(
+        self,
+        entries: Sequence[Entry],
+        sizes: Sizes,
+        step: int,
+        layer: int,
+        waits: tuple[Sequence[int], int] | None = None,
+    ) -> None:
+        """Add the layer-step of a layer.
+
+        waits: for each entry, cycles that its input comes later than the one before it, and how much later than the
+            last input of the step before the first one comes; None: none comes late.
+        """
+        number, self._operations = len(self.phases), []
+        commands: list[int] = []  # the last beats of the columns of this layer-step
+        before = None if self._last_beats is None else (self._last_beats[1], self._last_beats[0])
+        last, tick = -1, -1
+        for place, entry in enumerate(entries):
+            gap = entry.tau - tick + (waits[0][place] if waits else 0)
+            gap += START if not number and not place else 0
+            tick = entry.tau
+            needs = [Dependence(self._final, 2, "hazard", phase=number - 1)] if number and not place else []
+            if waits and not place and self._last_input and self._last_input[2] + waits[1] > 3:
+                # the first input comes so long after the last one of the step before was read
+                phase, other, length = self._last_input
+                needs.append(Dependence(other, length - 3 + waits[1], "input", phase=phase))
+            named = (layer, 0, 0, entry.place)
+            scan = self._put(ENCODER, gap, needs, "scan", named, frame=layer == 0 and not place, takes=0)
+            if layer == 0 and entry.place == sizes.walked:
+                self._last_input = number, scan, gap
+            needs = [Dependence(scan, gap, "hazard")]
+            head_needs = needs + ([Dependence(last, 1, "hazard")] if commands and last == commands[-1] else [])
+            work = sizes.lanes if entry.delta else 0
+            head = self._put(MAC, 1, head_needs, "column" if work else "marker", named, frees=0, work=work)
+            last = head
+            if entry.delta:
+                limit = self.timing.outstanding
+                if limit and len(commands) >= limit:
+                    needs.append(Dependence(commands[-limit], 1, "memory"))
+                command = self._put(COMMAND, 1, needs, "command", named)
+                last = self._column(head, command, before, sizes, named)
+                commands.append(last)
+                before = (last, -1)
+        groups = self._put(MAC, 5, [Dependence(last, 4, "dependence")], "activation", (layer,), count=sizes.groups + 1)
+        self._final = self._put(MAC, 1, [Dependence(groups, 5, "dependence")], "output", (layer,))
+        if commands:
+            self._last_beats = number, commands[-1]
+        self.phases.append(Phase(Body(tuple(self._operations)), 1, first_step=step))
+
+    def _put(
+        self,
+        unit: int,
+        cycles: int,
+        needs: Sequence[Dependence],
+        label: str,
+        place: tuple[int, ...],
+        *,
+        count: int = 1,
+        frame: bool = False,
+        takes: int | None = None,
+        frees: int | None = None,
+        work: int = 0,
+    ) -> int:
+        """Append an operation; its place in the body."""
+        made = Operation(unit, cycles, count, tuple(needs), frame, takes, frees, cycles, work, label, place)
+        self._operations.append(made)
+        return len(self._operations) - 1
+
+    def _column(
+        self, head: int, command: int, before: tuple[int, int] | None, sizes: Sizes, place: tuple[int, ...]
+    ) -> int:
+        """The beats of a column behind the first, which is its head; the place of the last one."""
+        timing, beats, work = self.timing, sizes.beats, sizes.lanes
+        late = self.late[self._beats : self._beats + beats] if self.late is not None else None
+        self._beats += beats
+        zero, one = (late[0], late[1]) if late is not None else (0, 0)
+        needs = [
+            Dependence(head, timing.period + one, "memory"),
+            Dependence(command, timing.latency + timing.period + zero + one, "memory"),
+        ]
+        if before is not None:
+            delay = 2 * timing.period + timing.gap + zero + one
+            phase = None if before[1] < 0 else before[1]
+            needs.append(Dependence(before[0], delay, "memory", phase=phase))
+        if late is None and timing.period == 1:
+            return self._put(MAC, 1, needs, "column", place, count=beats - 1, work=work)
+        if late is None:
+            # the last beat holds the multipliers for one cycle, whatever the period
+            most = self._put(MAC, timing.period, needs, "column", place, count=beats - 2, work=work)
+            return self._put(MAC, 1, [Dependence(most, timing.period, "memory")], "column", place, work=work)
+        made = self._put(MAC, 1, needs, "column", place, work=work)
+        for each in late[2:]:
+            made = self._put(MAC, 1, [Dependence(made, timing.period + each, "memory")], "column", place, work=work)
+        return made
