@@ -6,7 +6,7 @@ A drawing is boxes and arrows. Letters are those of the reader; grounds are whit
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -42,6 +42,14 @@ class Drawing:
         """A line of text."""
         place = f'x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{ink}"'
         self.parts.append(f"<text {place}>{escape(text)}</text>")
+
+    def cores(self, count: int, pitch: float, *frame: float) -> Iterator[float]:
+        """Frames of cores side by side, y, width and height each; gives where each begins."""
+        y, w, h = frame
+        for number in range(count):
+            x = 24 + number * pitch
+            self.frame(x, y, w, h, "core n" if number == count - 1 else f"core {number}")
+            yield x
 
     def arrow(self, *points: tuple[float, float], label: str = "", at: tuple[float, float] | None = None) -> None:
         """An arrow through points; at: where its label stands."""
@@ -151,9 +159,7 @@ def parallel() -> Drawing:
     """The GPU-like device: cores with warps, a cache each, partitions of the second level, DRAM."""
     d = Drawing(860, 330, "The parallel device")
     d.box(24, 24, 812, 34, "launch: blocks of a kernel are dealt to cores in waves", CONTROL)
-    for number in range(3):
-        x = 24 + number * 276
-        d.frame(x, 78, 260, 150, f"core {number}" if number < 2 else "core n")
+    for x in d.cores(3, 276, 78, 260, 150):
         for warp in range(4):
             d.box(x + 14 + warp * 38, 104, 30, 34, "w", MEMORY)
         d.text(x + 210, 126, "warps: streams", 11, ink="#555")
@@ -174,9 +180,7 @@ def multicore() -> Drawing:
     """The multi-core CPU: cores with private caches, domains with a shared cache, sockets with a memory."""
     d = Drawing(860, 330, "The multi-core CPU")
     d.box(24, 20, 812, 34, "plan of threads: M x N x K is cut; threads along K add to the same results", CONTROL)
-    for number in range(4):
-        x = 24 + number * 206
-        d.frame(x, 70, 194, 116, f"core {number}" if number < 3 else "core n")
+    for x in d.cores(4, 206, 70, 194, 116):
         d.box(x + 12, 96, 80, 34, "vector units", ARRAY, 12)
         d.box(x + 102, 96, 80, 34, "pack", TAIL, 12)
         d.box(x + 12, 140, 80, 34, "L1", MEMORY)

@@ -12,18 +12,18 @@ import click
 
 import lstmsim
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.base.keys import Described
+from lstmsim.base.keys import Described, keys_of
 from lstmsim.cli.editors import KINDS as KINDS_OF_FILES
 from lstmsim.cli.group import COMMANDS, command_of
 from lstmsim.files.catalog import list_chips
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.files.scenario.schema import ARRIVAL_KEYS, STEPS_KEYS, chip_of_kind
+from lstmsim.files.scenario.schema import chip_of_kind
 from lstmsim.files.yaml.document import yaml_text
 from lstmsim.files.yaml.source import read_document
 from lstmsim.machines.registry import KINDS as MACHINES
 from lstmsim.machines.registry import target_of
 from lstmsim.program.stall_reasons import CYCLES
-from lstmsim.studies.known.file_schema import FILES
+from lstmsim.studies.known.file_schema import BY_KIND, FILES
 from lstmsim.studies.known.keys import DOCUMENTS, ENTRIES, default_of, described_keys, values_of_key
 from lstmsim.studies.known.shapes import example
 from lstmsim.studies.shared.stamp import key_values
@@ -194,7 +194,7 @@ def _inner(kind: Any) -> type | None:
 
 
 def _by_kind(entry: type) -> Iterator[str]:
-    cases = {"ArrivalEntry": ARRIVAL_KEYS, "StepsEntry": STEPS_KEYS}.get(entry.__name__, {})
+    cases = BY_KIND.get(entry, {})
     if cases:
         rows = [[f"`{kind}`", _codes(needed), _codes(known)] for kind, (needed, known) in cases.items()]
         yield table(["kind", "required keys", "other keys"], rows)
@@ -208,17 +208,11 @@ def _keys(entry: type, given: Sequence[Any] = ()) -> Iterator[str]:
     """A table of the keys of a mapping, and the sources of their defaults; given: such mappings, for examples."""
     keys = described_keys(entry, DOCUMENTS.get(entry, ()))
     yield table(["key", "meaning", "values", "default", "example"], [_key(each, given) for each in keys.values()])
-    own = _own_keys(entry)
+    own = keys_of(entry)
     sources = [f"* `{name}`: {prose(own[name].key.source)}" for name in keys if own[name].key.source]
     if sources:
         yield "Where defaults come from:"
         yield "\n".join(sources)
-
-
-def _own_keys(entry: type) -> Mapping[str, Described]:
-    from lstmsim.base.keys import keys_of
-
-    return keys_of(entry)
 
 
 def _key(each: Described, given: Sequence[Any]) -> list[str]:

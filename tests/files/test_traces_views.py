@@ -7,9 +7,11 @@ import io
 import json
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,32 +130,35 @@ def test_packed_and_plain_traces_have_the_same_text():
     assert gzip.decompress(saved(small(), ".json.gz")) == saved(small(), ".json")
 
 
-def read_vcd(content: bytes) -> tuple[dict[str, int], int, list[str]]:
-    """Busy cycles by row, the last time stamp, and the states seen; by the other half of the VCD library."""
+def with_scopes(content: bytes) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """The tokens of a VCD, each with the scopes in which it stands; by the other half of the VCD library."""
     scopes: list[str] = []
+    for token in tokenize(io.BytesIO(content)):
+        if token.kind == TokenKind.SCOPE:
+            scopes.append(token.scope.ident)
+        elif token.kind == TokenKind.UPSCOPE:
+            scopes.pop()
+        yield token, tuple(scopes)
+
+
+def read_vcd(content: bytes) -> tuple[dict[str, int], int, list[str]]:
+    """Busy cycles by row, the last time stamp, and the states seen."""
     names, busy, since, states, now = {}, defaultdict(int), {}, [], 0
-    with tempfile.TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
-        for token in tokenize(file):
-            match token.kind:
-                case TokenKind.SCOPE:
-                    scopes.append(token.scope.ident)
-                case TokenKind.UPSCOPE:
-                    scopes.pop()
-                case TokenKind.VAR:
-                    names[token.var.id_code] = (*scopes[1:], token.var.reference)
-                case TokenKind.CHANGE_TIME:
-                    assert token.time_change >= now
-                    now = token.time_change
-                case TokenKind.CHANGE_SCALAR:
-                    code, value = token.scalar_change.id_code, token.scalar_change.value
-                    if value == "1":
-                        since[code] = now
-                    elif code in since:
-                        busy[code] += now - since.pop(code)
-                case TokenKind.CHANGE_STRING:
-                    states.append(token.string_change.value)
+    for token, scopes in with_scopes(content):
+        match token.kind:
+            case TokenKind.VAR:
+                names[token.var.id_code] = (*scopes[1:], token.var.reference)
+            case TokenKind.CHANGE_TIME:
+                assert token.time_change >= now
+                now = token.time_change
+            case TokenKind.CHANGE_SCALAR:
+                code, value = token.scalar_change.id_code, token.scalar_change.value
+                if value == "1":
+                    since[code] = now
+                elif code in since:
+                    busy[code] += now - since.pop(code)
+            case TokenKind.CHANGE_STRING:
+                states.append(token.string_change.value)
     for code, start in since.items():
         busy[code] += now - start
     return {"/".join(name[:-1]): busy[code] for code, name in names.items() if name[-1] == "busy"}, now, states
@@ -235,16 +240,8 @@ def test_the_command_file_for_surfer_shows_rows_in_groups_and_colours(tmp_path):
     assert [each for each in items if "." not in each] == [f"core_{core}" for core in range(10)]
     assert lines[-3] == "# further groups are in the tree of scopes, from core 10 on"
     assert len(items) == 10 * (1 + 12)
-    scopes: list[str] = []
-    known = set()
-    for token in tokenize(io.BytesIO(content)):
-        match token.kind:
-            case TokenKind.SCOPE:
-                scopes.append(token.scope.ident)
-            case TokenKind.UPSCOPE:
-                scopes.pop()
-            case TokenKind.VAR:
-                known.add(".".join([*scopes, token.var.reference]))
+    variables = [(token.var, scopes) for token, scopes in with_scopes(content) if token.kind == TokenKind.VAR]
+    known = {".".join([*scopes, variable.reference]) for variable, scopes in variables}
     assert {each for each in items if "." in each} <= known
 
 

@@ -61,17 +61,6 @@ def wrapped(values: Ints, bits: int) -> Ints:
     return ((values + half) & ((1 << bits) - 1)) - half
 
 
-def fixed(values: NDArray[np.float64], bits: int, fraction: int) -> tuple[Ints, int]:
-    """Real numbers in fixed point, rounded to nearest even and saturated, and how many were saturated.
-
-    >>> fixed(np.array([0.5, 1.0, -2.0]), 8, 7)
-    (array([  64,  127, -128]), 2)
-    """
-    exact = np.rint(np.asarray(values, np.float64) * 2.0**fraction)
-    held = np.clip(exact, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    return held.astype(np.int64), int((held != exact).sum())
-
-
 def rounded(values: Ints, shift: int) -> Ints:
     """24-bit numbers without their last `shift` bits, to nearest even, as 16 bits."""
     half = np.where(values >> shift & 1, 1 << (shift - 1), (1 << (shift - 1)) - 1)
@@ -174,40 +163,3 @@ def walked_over(inputs: int, lanes: int) -> int:
     (40, 16)
     """
     return inputs + inputs % lanes
-
-
-def drawn(seed: int, count: int, below: int) -> Ints:
-    """The first draws of splitmix64 with a seed: `count` numbers from 0 to `below - 1`.
-
-    >>> drawn(1, 3, 1000).tolist() == [each for each in drawn(1, 4, 1000).tolist()[:3]]
-    True
-    """
-    with np.errstate(over="ignore"):
-        state = np.uint64(seed % 2**64) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-    return ((z >> np.uint64(32)) % np.uint64(below)).astype(np.int64)
-
-
-def drawn_entries(
-    layers: Sequence[Sizes], steps: int, density: tuple[float, float], seed: int
-) -> tuple[tuple[Entry, ...], ...]:
-    """Entries of every layer-step (step by step, layer by layer) whose elements are sent at random, each by itself.
-
-    density: probability that an input, and that a recurrent value, is sent. In the first step the bias of each layer
-        is sent, and no recurrent value is: there is none yet.
-    seed: for each layer one stream after the other, in it each step, in it inputs, then recurrent values.
-    """
-    widths = [each.walked + each.hidden for each in layers]
-    draws, first, of_layers = drawn(seed, steps * sum(widths), 1000), 0, []
-    for sizes, width in zip(layers, widths, strict=True):
-        of_layers.append((sizes, draws[first : first + steps * width].reshape(steps, width)))
-        first += steps * width
-    made = []
-    for step in range(steps):
-        for sizes, rows in of_layers:
-            x = (rows[step, : sizes.walked] < 1000 * density[0]).astype(np.int64)
-            h = (rows[step, sizes.walked :] < 1000 * density[1]).astype(np.int64) * (step > 0)
-            made.append(entries_of(ONE if step == 0 else 0, x, h))
-    return tuple(made)

@@ -14,16 +14,15 @@ from lstmsim.files.scenario.jobs import build_scenario
 from lstmsim.files.scenario.scenario_file import checked_scenario
 from lstmsim.files.yaml.source import copied
 from lstmsim.studies.design.measure import Measure
+from lstmsim.studies.design.request import PERCENT_OF
 from lstmsim.studies.design.result import Alike, Choice
 from lstmsim.studies.design.space import Space
 from lstmsim.studies.design.walk import Found
-from lstmsim.studies.diff.arrivals import in_pairs
 from lstmsim.studies.sweep.evaluate import simulated
 from lstmsim.studies.sweep.resolve import override
 from lstmsim.traffic.intervals import CONFIDENCE, student_t
+from lstmsim.traffic.paired import in_pairs
 
-#: What is minimised -> its percentile.
-_PERCENT = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 _FEW = "too few requests"
 #: So many designs in a row that are told apart end the comparison.
 _TOLD = 5
@@ -46,7 +45,7 @@ class Alikes:
     """
 
     def __init__(self, space: Space, minimise: str, until: int) -> None:
-        self.space, self.percent, self.until = space, _PERCENT[minimise], until
+        self.space, self.percent, self.until = space, PERCENT_OF[minimise], until
         self.runs = 0
         self._known: dict[tuple[int, int], NDArray[np.float64]] = {}
 

@@ -23,7 +23,7 @@ from lstmsim.studies.design.default import default_space
 from lstmsim.studies.design.extras import chip_files, chip_names, more_of, rivals_of
 from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
-from lstmsim.studies.design.request import OBJECTIVES, PERCENTILES, DesignRequest
+from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest
 from lstmsim.studies.design.result import Design
 from lstmsim.studies.design.space import Box, Broken, Space, space_of
 from lstmsim.studies.design.stability import Stable
@@ -52,7 +52,6 @@ from lstmsim.studies.sweep.table import About, export, keep, table_names
 SHOWN = 10
 #: Simulated designs and places of bounds that a picture has.
 _DRAWN, _CURVE = 20_000, 500
-_PERCENT = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 #: A percentile is a sum of rounded products; so much less than it is surely less.
 _ROUNDED = 1 - 1e-12
 
@@ -182,8 +181,8 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
 
 def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column, list[str]]]:
     """The least of what is minimised, and what it is due to: (numbers of names, names)."""
-    if objective in _PERCENT:
-        cycles = percentile_of(own, _PERCENT[objective])
+    if objective in PERCENT_OF:
+        cycles = percentile_of(own, PERCENT_OF[objective])
         return cycles / box.scenario.chip.frequency_mhz / 1000 * _ROUNDED, (0, ["latency"])
     if not OBJECTIVES[objective]:
         return 0.0, (0, ["what it takes"])
@@ -270,7 +269,7 @@ class _Design:
         jobs = self.space.setup.document.data.get("jobs")
         entries = jobs if isinstance(jobs, list) else []
         drawn = any(isinstance(job, dict) and isinstance(job.get("arrival"), dict) for job in entries)
-        return drawn and any(each in _PERCENT for each in self.request.minimise)
+        return drawn and any(each in PERCENT_OF for each in self.request.minimise)
 
     def _proof(self, found: Found, front: Sequence[int]) -> tuple[float | None, bool]:
         """How far the best is from the best bound left; and whether nothing else can be better."""

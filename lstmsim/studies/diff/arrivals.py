@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import hypot, inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.analysis.report import Report
 from lstmsim.base.errors import InputError
@@ -19,17 +17,9 @@ from lstmsim.studies.diff.sides import Pairing, Side
 from lstmsim.studies.serve.metrics import served
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.run import Run
-from lstmsim.traffic import intervals
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
-
-Fractions = NDArray[np.float64]
-
-#: Statistics of latencies that are compared.
-_PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
-#: Requests that a batch must have beyond a percentile (measured: equal designs were told apart in 34 of 400 draws with
-#: one, 18 of 200 with five, 18 of 400 with ten).
-_BEYOND = 10
+from lstmsim.traffic.paired import PERCENTILES, Fractions, in_pairs
 
 
 def arrivals_of(a: Side, b: Side, pairs: Sequence[Pairing]) -> Arrivals | None:
@@ -127,45 +117,15 @@ def _relaxation(servings: Sequence[Serving | str]) -> float | None:
     return None if None in known else max(each for each in known if each is not None)
 
 
-def in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
-    """Differences of the statistics of equal batches of the same requests; ms: of A and B, shape (requests, 2)."""
-    more: Any = ms[:, 1] - ms[:, 0]
-    if not more.any():
-        # every request takes as long as before: there is nothing to estimate
-        return dict.fromkeys(("mean", *_PERCENTILES), Interval(0.0, 0.0))
-    units = intervals.forgetting(intervals.spreads_of(more), float(np.var(more)), relaxation)
-    most = intervals.batch_number(len(ms), units)
-
-    def interval(statistic: Callable[[Fractions, int], Fractions], share: float) -> Interval:
-        value = float(np.diff(statistic(ms, 0))[0])
-        beyond = len(ms) * share / units
-        number = max(intervals.BATCHES, min(most, int(len(ms) * share / _BEYOND)))
-        size = len(ms) // number
-        if len(ms) < intervals.MEAN_UNITS * units or beyond < intervals.TAIL_UNITS or size * share < _BEYOND:
-            return Interval(value)
-        batches = ms[: size * number].reshape(number, size, 2)
-        plain = intervals.batch_interval(value, np.diff(statistic(batches, 1))[:, 0].tolist())
-        return intervals.unless_alike(plain, intervals.widened(plain, size, units))
-
-    found = {"mean": interval(lambda rows, axis: rows.mean(axis=axis), 1.0)}
-    for name, percent in _PERCENTILES.items():
-
-        def percentile(rows: Fractions, axis: int, percent: float = percent) -> Fractions:
-            return np.asarray(np.percentile(rows, percent, axis=axis))
-
-        found[name] = interval(percentile, min(percent, 100 - percent) / 100)
-    return found
-
-
 def _combined(servings: Sequence[Serving | str]) -> Mapping[str, Interval]:
     """Differences of runs that have nothing to do with each other."""
     known = [each for each in servings if not isinstance(each, str)]
     if len(known) < 2:
         return {"mean": Interval(0.0)}
     found = {}
-    for name in ("mean", *_PERCENTILES):
+    for name in ("mean", *PERCENTILES):
         a, b = (
-            (one.latency.mean if name == "mean" else one.latency.percentiles[_PERCENTILES[name]]).scaled(
+            (one.latency.mean if name == "mean" else one.latency.percentiles[PERCENTILES[name]]).scaled(
                 1 / one.frequency_mhz / 1000
             )
             for one in known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lstmsim.base.wording import counted
 from lstmsim.report.pictures.bars import plot
 from lstmsim.report.pictures.figures import Picture
 from lstmsim.report.styles import SCREEN, Look
@@ -16,7 +17,7 @@ def plot_ways(report: FusionReport, look: Look = SCREEN) -> Picture:
     """
 
     def named(name: str, kernels: int) -> str:
-        return f"{name} ({kernels:,} kernel{'s' * (kernels != 1)})"
+        return f"{name} ({counted(kernels, 'kernel')})"
 
     rows = [*report.rows, *report.ablations]
     ways = [(named(each.name, len(each.kernels)), each.cycles) for each in rows]

@@ -33,7 +33,7 @@ from lstmsim.studies.known.shapes import Schema, Shapes
 from lstmsim.studies.sweep.spec_file import SweepEntry
 
 #: Entries of one class for several kinds, with the keys that each kind must and may have.
-_BY_KIND: Mapping[type, Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+BY_KIND: Mapping[type, Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ArrivalEntry: ARRIVAL_KEYS,
     StepsEntry: STEPS_KEYS,
 }
@@ -51,7 +51,7 @@ def _named(names: Callable[[], Any], *others: Schema) -> Schema:
 def _of_kind(entry: type, schema: Schema) -> Schema:
     """The schema of an entry that has other keys for each kind."""
     cases = []
-    for kind, (needed, known) in _BY_KIND.get(entry, {}).items():
+    for kind, (needed, known) in BY_KIND.get(entry, {}).items():
         foreign = [name for name in schema["properties"] if name not in ("kind", *needed, *known)]
         then = {"required": ["kind", *needed], "properties": dict.fromkeys(foreign, False)}
         cases.append({"if": _is_kind(kind), "then": then})

@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from typing import Any
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-#: New objects of a worker after which circles among them are sought; Python's own number is 700.
-_YOUNG_OBJECTS = 50_000
+#: New objects in a sweep, or a worker, after which circles among them are sought; Python's own number is 700.
+YOUNG_OBJECTS = 50_000
 #: Held while a process is started without the main module.
 _STARTING = threading.Lock()
 
@@ -209,7 +209,7 @@ def _work(pipe: Any) -> None:
     # What was imported stays for good, and of many small objects in a call few are in a circle: searching all of them
     # again and again for such circles takes a fifth of a worker's time.
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS)
+    gc.set_threshold(YOUNG_OBJECTS)
     with suppress(EOFError, BrokenPipeError):
         pipe.send(None)
         while True:

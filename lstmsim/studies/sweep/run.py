@@ -32,7 +32,7 @@ from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of, scenario_key
-from lstmsim.studies.sweep.processes import ProcessExecutor, processors
+from lstmsim.studies.sweep.processes import YOUNG_OBJECTS, ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
@@ -173,8 +173,6 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
 Shard = tuple[int, int]
 
 _COMMIT_POINTS = 5000
-#: Objects that are made before Python looks for circles of them; at some 100 bytes each these are 20 MB.
-_YOUNG_OBJECTS = 200_000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
 
@@ -258,7 +256,7 @@ def sweep(request: SweepRequest) -> SweepResult:
 def _few_searches() -> Iterator[None]:
     """Let Python look for circles of objects less often: rows make many objects, and no circles."""
     before = gc.get_threshold()
-    gc.set_threshold(max(_YOUNG_OBJECTS, before[0]) if before[0] else 0, *before[1:])
+    gc.set_threshold(max(YOUNG_OBJECTS, before[0]) if before[0] else 0, *before[1:])
     try:
         yield
     finally:

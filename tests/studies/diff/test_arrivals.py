@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.studies.diff.arrivals import in_pairs, verdict_of
+from lstmsim.studies.diff.arrivals import verdict_of
 from lstmsim.studies.diff.result import Arrivals
 from lstmsim.traffic.intervals import Interval
+from lstmsim.traffic.paired import in_pairs
 
 
 def requests(count: int = 300, **keys: Any) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def requests(count: int = 300, **keys: Any) -> dict[str, Any]:
     return {"chip": "column-npu-16k", "jobs": [job]}
 
 
-def test_a_latency_is_seenin_pairs() -> None:
+def test_a_latency_is_seen_in_pairs() -> None:
     found = lstmsim.diff(requests(), overrides=["chip.cores.0.latency.writeback=6"])
     arrivals = found.arrivals
     assert arrivals is not None
