@@ -78,7 +78,7 @@ class BodyWriter:
         place: tuple[int, ...],
         cycles: int = 1,
         count: int = 1,
-        frame: bool = False,
+        frame: int = 0,
         takes: int = NONE,
         frees: int = NONE,
         result_cycles: int = 1,

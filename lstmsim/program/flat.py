@@ -180,6 +180,7 @@ LIMITS: dict[tuple[str, str], tuple[int, int]] = {
     ("operations", "unit"): (0, _STREAMS),
     ("operations", "member"): (0, _STREAMS),
     ("operations", "cycles"): (1, _CYCLES),
+    ("operations", "frame"): (0, _CYCLES),
     ("operations", "ahead"): (-_CYCLES, _CYCLES),
     ("needs", "delay"): (1, _CYCLES),
     ("needs", "lag"): (0, _CYCLES),

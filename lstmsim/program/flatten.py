@@ -352,7 +352,6 @@ FLAGS = (
     ("profiles", "affine"),
     ("profiles", "preempts"),
     ("phases", "mirrored"),
-    ("operations", "frame"),
     ("needs", "mirrored"),
     ("needs", "barrier"),
     ("tasks", "key_from_arrival"),

@@ -53,7 +53,8 @@ class Operation(NamedTuple):
         repeat. It only waits, for at least one operation of its body (and nothing else), nothing waits for it, and the
         task does not finish before it has waited. What it waited for is a row of `halts` in the trace.
     needs: what the first issue waits for.
-    frame: whether the first issue also waits (cause `input`) for the task's input frame.
+    frame: 1: the first issue also waits (cause `input`) for the task's input frame; n > 1: for n - 1 cycles after the
+        frame; 0: it does not.
     takes: place of the task's buffer of which the first issue takes a slot; None for none.
     frees: place of the task's buffer of which a slot is free again at the end of the last issue; None for none.
     result_cycles: cycles from the start of the last issue until its results are there; the task finishes when all
@@ -72,7 +73,7 @@ class Operation(NamedTuple):
     cycles: int = 1
     count: int = 1  # type: ignore[assignment]  # in place of the method of tuples
     needs: tuple[Dependence, ...] = ()
-    frame: bool = False
+    frame: int = 0
     takes: int | None = None
     frees: int | None = None
     result_cycles: int = 1
@@ -137,7 +138,7 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
                 cycles=cycles,
                 count=count,
                 needs=needs[first : first + own],
-                frame=bool(frame),
+                frame=frame,
                 takes=some(takes),
                 frees=some(frees),
                 result_cycles=result_cycles,

@@ -445,7 +445,8 @@ class _Walk:
                 yield self.result, (source, cycle, need.cause)
         step = phases[phase].step(iteration, operation.ahead)
         arrived = int(index.trace.task("arrived")[task])
-        if operation.frame and job.frame_interval and arrived + step * job.frame_interval == cycle:
+        late = operation.frame - 1
+        if late >= 0 and (job.frame_interval or late) and arrived + step * job.frame_interval + late == cycle:
             yield self.came, (row, task, cycle)
         if operation.takes is not None:
             place = index.freer(task, phase, iteration, number)

@@ -391,8 +391,9 @@ class Dispatcher(Arrivals):
         else:
             core, context, paused = self.paused.pop(each.number)
             self.trace.pause(each.number, core=core, context=context, paused=paused, resumed=self.now)
-        if each.task.frame_interval:
-            self.env.process(self.frames(thread))
+        for late in sorted(thread.lateness):
+            if each.task.frame_interval or late:
+                self.env.process(self.frames(thread, late))
         self.ring_all(thread)
         if thread.over:
             self.env.process(self.leave(thread, self.now))
@@ -416,10 +417,10 @@ class Dispatcher(Arrivals):
                 thread_slots.append((core, next(context for context in free if (core, context) not in thread_slots)))
         return thread_slots
 
-    def frames(self, thread: Thread) -> Process:
-        """Wake the cores whenever a frame of the thread's task comes in."""
-        for step in range(thread.frames):
-            cycle = thread.arrived + step * thread.task.frame_interval
+    def frames(self, thread: Thread, late: int) -> Process:
+        """Wake the cores so many cycles after each frame of the thread's task has come in."""
+        for step in range(thread.frames if thread.task.frame_interval else 1):
+            cycle = thread.arrived + step * thread.task.frame_interval + late
             if cycle > self.now:
                 yield self.env.timeout(cycle - self.now)
                 self.ring_all(thread)

@@ -119,6 +119,12 @@ class Thread:
         return 1 + max(last, default=-1)
 
     @property
+    def lateness(self) -> set[int]:
+        """For how many cycles after a frame operations wait."""
+        every = (operation for phase in self.phases for operation in phase.body.operations)
+        return {operation.frame - 1 for operation in every if operation.frame}
+
+    @property
     def end(self) -> Boundary:
         """The boundary after the last iteration."""
         return len(self.phases), 0
@@ -194,7 +200,7 @@ class Thread:
             step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
             if step * max(self.task.frame_interval, 1) > LATEST:
                 raise ProgramError(f"the frame of step {step} comes too late")
-            yield "input", self.arrived + step * self.task.frame_interval
+            yield "input", self.arrived + step * self.task.frame_interval + head.operation.frame - 1
         buffer = head.operation.takes
         if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
             turn = self.taken[buffer] - self.buffers[buffer].slots

@@ -20,7 +20,7 @@ void check_operation(const Program& p, const Row& row, const Operation& each) {
     row.between("result_cycles", each.result_cycles, each.cycles, MOST_CYCLES);
     row.between("work", each.work, 0, MOST_CYCLES / std::max(each.count, i64{1}));
     row.between("ahead", each.ahead, -MOST_CYCLES, MOST_CYCLES);
-    row.flag("frame", each.frame);
+    row.between("frame", each.frame, 0, MOST_CYCLES);
     row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
     row.between("extra", each.extra, NONE, MOST_OPERATIONS);
     row.between("arrives", each.arrives, NONE, MOST_CYCLES);

@@ -152,7 +152,7 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         const i64 most = lead.frame_interval > 0 ? LATEST / lead.frame_interval : LATEST;
         if (step > most) throw Overrun("the frame of step " + std::to_string(step) + " comes too late");
         // a frame of long before the first step holds nothing back
-        if (step >= -most) hold(head.input, lead.came + step * lead.frame_interval);
+        if (step >= -most) hold(head.input, lead.came + step * lead.frame_interval + operation.frame - 1);
     }
     if (operation.takes != NONE) {
         const BufferState& buffer = lead.buffers[operation.takes];

@@ -28,7 +28,8 @@ i64 Machine::rows_left() const { return budget * ROWS_OF_AN_EVENT; }
 /// Until when a cause held the operation of a cursor back that was over before its phase; 0: it never did.
 i64 Machine::held_before(Thread& lead, const Cursor& cursor, i64 cause) {
     const Operations& operations = lead.phases[cursor.phase].operations;
-    i64 until = operations[cursor.index].frame && cause == head.input ? lead.came : 0;
+    const i64 frame = operations[cursor.index].frame;
+    i64 until = frame && cause == head.input ? lead.came + frame - 1 : 0;
     for (i64 number = 0; number < operations.needs(cursor.index); ++number) {
         const NeedOf each = operations.need(cursor.index, number);
         if (each.row.phase == NONE || each.row.cause != cause) continue;
