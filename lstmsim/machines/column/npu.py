@@ -32,6 +32,12 @@ _DEEP = "assumption, because a deeply pipelined Stratix 10 design is of that siz
 
 
 _DIVIDER = "assumption, because a pipelined divider takes about a cycle for each bit of 16-bit operands"
+_COMPARED = "assumption, because a subtraction and a comparison take as long as `elementwise_add`"
+_SKIPPED = "assumption, because no source skips columns on a machine with an adder tree; as EdgeDRNN decides"
+_EVERY_COLUMN = "assumption, because the patent multiplies every column"
+#: Largest threshold; larger than what vectors hold.
+_MOST_CHANGE = 1e9
+_OF_GROUP = "assumption, because the tiles of ep columns issue anyway"
 _ONE_THREAD = "assumption, because the patent builds a core with one thread and adds others"
 _NARROW = "assumption, because no source gives it; the tail then takes less than the tiles of a step"
 _TWO_BANKS = "assumption, because one that fills and one that empties are the least that keeps the array busy"
@@ -78,6 +84,7 @@ class Latency:
     quantize: Annotated[int, _depth("a result is rounded to the width of vectors", low=0)] = 4
     writeback: Annotated[int, _depth("a result is written until it can be streamed", low=0)] = 4
     divide: Annotated[int, _depth("a quotient in the tail", source=_DIVIDER)] = 16
+    delta: Annotated[int, _depth("an element is compared with the one last sent", 0, _COMPARED)] = 4
 
     def mistakes(self) -> list[tuple[str, str]]:
         """Latencies that the contract does not allow, as (key, sentence) pairs.
@@ -91,6 +98,31 @@ class Latency:
         """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
         levels = (ep - 1).bit_length()
         return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
+
+
+def _threshold(vector: str) -> Key:
+    return Key(f"change of an element of {vector} from which on its group is sent", "", 0, _MOST_CHANGE, source=_SKIPPED)
+
+
+@checked("delta")
+@record
+class Delta:
+    """Which columns a core skips: groups none of whose elements has changed enough since it was last sent.
+
+    >>> Delta(x=0.25, h=-1).mistakes()
+    [('h', 'must be at least 0, got -1')]
+    """
+
+    x: Annotated[float, _threshold("x")] = 0.0
+    h: Annotated[float, _threshold("h")] = 0.0
+    group: Annotated[
+        int | None,
+        Key("elements that are sent together, a multiple of ep", "", 1, bounds.MAX_SIZE, source=_OF_GROUP, follows="ep"),
+    ] = None
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """What is wrong with the numbers, as (key, sentence) pairs."""
+        return mistakes_of(self)
 
 
 def with_vp(values: dict[str, Any]) -> str:
@@ -151,6 +183,13 @@ class ColumnCore:
         int, Key("a weight in that memory", "bits", 1, 64, source="column-wise LSTM patent: 8-bit weights")
     ] = 8
 
+    delta: Annotated[Delta | None, Key("which columns are skipped", source=_EVERY_COLUMN)] = None
+
+    @property
+    def delta_group(self) -> int:
+        """Elements of a group of columns that is sent or skipped as a whole."""
+        return (self.delta and self.delta.group) or self.ep
+
     @property
     def weight_capacity(self) -> int | None:
         """How many weights the core holds; None for any number."""
@@ -175,6 +214,8 @@ class ColumnCore:
         if self.ep * self.vp > self.npe:
             text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
             mistakes.append(("vp", text))
+        if self.delta_group % self.ep:
+            mistakes.append(("delta", f"group must be a multiple of ep {self.ep}, got {self.delta_group}"))
         if self.cat & (self.cat - 1) or self.cat < 1:
             mistakes.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
         elif self.tree_inputs is None:

@@ -113,13 +113,13 @@ class Group(NamedTuple):
     """Some column groups in a row that wait for the same things."""
 
     columns: int  # useful columns of each group
-    waits: tuple[Wait, ...]  # waits, frame: what they wait for
-    frame: bool
+    waits: tuple[Wait, ...]  # waits, frame: what they wait for; frame as of an operation
+    frame: int
     first: int  # number of the first group
     length: int = 1  # how many groups
 
     def plain(self) -> Group:
-        return Group(self.columns, (), False, self.first, self.length)
+        return Group(self.columns, (), 0, self.first, self.length)
 
 
 def _joined(groups: Iterable[Group]) -> Iterator[Group]:
@@ -128,10 +128,10 @@ def _joined(groups: Iterable[Group]) -> Iterator[Group]:
     for group in groups:
         if group.columns != columns or group.first != end:
             if columns:
-                yield Group(columns, (), False, first, end - first)
+                yield Group(columns, (), 0, first, end - first)
             columns, first = group.columns, group.first
         end = group.first + group.length
-    yield Group(columns, (), False, first, end - first)
+    yield Group(columns, (), 0, first, end - first)
 
 
 def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: bool) -> list[Group]:

@@ -1,0 +1,167 @@
+"""Delta columns (docs/delta_columns.md): which groups of columns a step sends, and the phases of a job that sends them.
+
+Tiles of a step depend on numbers, so each step of each layer has operations of its own. No number is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.draws import drawn
+from lstmsim.machines.assembly import Phases
+from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.column.passes import ARRAY, TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
+from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
+from lstmsim.model.model import Model
+from lstmsim.program.body_writer import NONE, BodyWriter, Home
+from lstmsim.program.program import Phase
+
+Flags = NDArray[np.bool_]
+
+
+class Sent(NamedTuple):
+    """What one step of a layer sends: for each group of columns of x and of h, whether it is sent."""
+
+    x: Flags
+    h: Flags
+
+
+#: `sent[layer][step]`.
+AllSent = Sequence[Sequence[Sent]]
+
+
+def changed_groups(changed: Flags, group: int) -> Flags:
+    """Which groups of `group` elements have a change, from which elements changed.
+
+    >>> changed_groups(np.array([False, False, True, False, False]), 2).tolist()
+    [False, True, False]
+    """
+    count = -(-len(changed) // group)
+    padded = np.zeros(count * group, np.bool_)
+    padded[: len(changed)] = changed
+    return padded.reshape(count, group).any(axis=1)
+
+
+def sent_at_random(model: Model, steps: int, group: int, density: tuple[float, float], seed: int) -> list[list[Sent]]:
+    """What a job sends whose elements change with some probability, each by itself (rule 9): by layer, by step.
+
+    density: of x and of h, 0 to 1.
+    seed: of the draws; that of the job's place is added before.
+    """
+    layers, first = [], 0
+    for layer in model.layers:
+        width = layer.input + layer.hidden
+        chance = np.repeat([1000 * each for each in density], [layer.input, layer.hidden])
+        changed = drawn(seed, steps * width, 1000, first).reshape(steps, width) < chance
+        # the draws of h in step 0 are thrown away: there is no h yet
+        changed[0, layer.input :] = False
+        first += changed.size
+        parts = [np.split(each, [layer.input]) for each in changed]
+        layers.append([Sent(changed_groups(x, group), changed_groups(h, group)) for x, h in parts])
+    return layers
+
+
+class _Before(NamedTuple):
+    """A step of a layer that is written: the shape of its stage, where its tail operations begin, in which phase."""
+
+    shape: StageShape
+    tails: Home
+    phase: int
+
+    def h(self, phase: int) -> Source:
+        """Its h, as operations of a phase read it."""
+        where = NONE if phase == self.phase else self.phase
+        return Source((Share(self.shape, self.shape.layer.cell.output, 0, self.tails),), phase=where)
+
+
+def _late(wait: Wait, cycles: int) -> Wait:
+    return wait._replace(read=wait.read._replace(cycles=wait.read.cycles + cycles))
+
+
+def _sent_groups(shape: StageShape, sent: Sent, sources: Mapping[str, Source | None], x_last: bool) -> Iterator[Group]:
+    """The column groups whose tiles a step issues, in their order, one by one, with what they wait for.
+
+    A tile also waits for the elements of all groups since the tile before it: whether these are sent is not known
+    before. The last group of the order is always sent.
+    sources: by vector, what gives its elements. Without a source x is a frame, and h is there from the start.
+    """
+    late, per = shape.core.latency.delta, shape.core.delta_group // shape.core.ep
+    vectors = list(issue_order(shape.stage, x_last))
+    waits: dict[str, Wait] = {}
+    frame = 0
+    for vector in vectors:
+        source, flags = sources[vector], getattr(sent, vector).copy()
+        flags[-1] |= vector == vectors[-1]
+        number = 0
+        framed = source is None and vector == "x"
+        for run in column_groups(shape, vector, source.read_on(0) if source else [], frame=framed):
+            for place in range(run.first, run.first + run.length):
+                # elements of a vector become visible in their order, so the last wait is enough
+                waits |= {vector: _late(each, late) for each in run.waits[-1:]}
+                frame = max(frame, (1 + late) * run.frame)
+                if flags[number // per]:
+                    yield Group(run.columns, tuple(waits.values()), frame, place)
+                    waits, frame = {}, 0
+                number += 1
+
+
+def _runs(groups: Iterator[Group]) -> Iterator[Group]:
+    """Neighbours that wait for the same, or for nothing, as one run of tiles."""
+    run: Group | None = None
+    for group in groups:
+        known = (group.waits, group.frame) in (((), 0), run and (run.waits, run.frame))
+        if run and known and (run.columns, run.first + run.length) == (group.columns, group.first):
+            run = run._replace(length=run.length + 1)
+            continue
+        if run:
+            yield run
+        run = group
+    if run:
+        yield run
+
+
+def _write(
+    rows: BodyWriter, layer: int, shape: StageShape, groups: Iterable[Group], phase: int, before: _Before | None
+) -> _Before:
+    """Write the tiles and tail operations of a step of a layer; before: its step before, if there is one."""
+    core, cell = shape.core, shape.layer.cell
+    ends = Tiles.of(shape, (layer, 0), list(_runs(groups))).write(rows)
+    own = _Before(shape, Home(), phase)
+    rows.begin(own.tails)
+    for block, units in enumerate(shape.blocks):
+        rows.need(None, ends[block], core.latency.mvm_cycles(core.ep))
+        for want in wanted(cell, core.latency, core.tail_width, 0, 0):
+            if before and want.cycles > 0:
+                rows.need(before.tails, block, want.cycles, phase=before.phase)
+        taken = -(-units // core.tail_width)
+        after = shape.visible_cycles(cell.output)
+        rows.operation(
+            TAIL, "tail", (layer, 0, block, 0, 0, 0), cycles=taken, frees=0, result_cycles=taken - 1 + after
+        )
+    return own
+
+
+def sent_phases(model: Model, core: ColumnCore, sent: AllSent) -> Phases:
+    """The phases of a job that sends these groups: one for each step of each layer, or for each step of all layers."""
+    shapes = [pass_shapes(layer, core)[0] for layer in model.layers]
+    by_step, steps = model.layer_order == "step", len(sent[0])
+    order = product(range(steps), range(len(shapes)))
+    pairs = order if by_step else ((step, layer) for layer in range(len(shapes)) for step in range(steps))
+    written: dict[tuple[int, int], _Before] = {}
+    phases: list[Phase] = []
+    rows = BodyWriter()
+    for step, layer in pairs:
+        number = len(phases)
+        before, below = written.get((step - 1, layer)), written.get((step, layer - 1))
+        sources = {"x": below.h(number) if below else None, "h": before.h(number) if before else None}
+        groups = _sent_groups(shapes[layer], sent[layer][step], sources, x_last=by_step and layer > 0)
+        written[step, layer] = _write(rows, layer, shapes[layer], groups, number, before)
+        if not by_step or layer == len(shapes) - 1:
+            phases.append(Phase(rows.body(), 1, first_step=step))
+            rows = BodyWriter()
+    return tuple(phases)
