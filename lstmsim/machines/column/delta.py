@@ -10,18 +10,16 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lstmsim.base.draws import drawn
+from lstmsim.model.draws import drawn
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.machines.column.passes import ARRAY, TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
+from lstmsim.machines.column.passes import TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
 from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
 from lstmsim.model.model import Model
+from lstmsim.model.numerics.delta import Flags, grouped
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.program.program import Phase
-
-Flags = NDArray[np.bool_]
 
 
 class Sent(NamedTuple):
@@ -33,18 +31,6 @@ class Sent(NamedTuple):
 
 #: `sent[layer][step]`.
 AllSent = Sequence[Sequence[Sent]]
-
-
-def changed_groups(changed: Flags, group: int) -> Flags:
-    """Which groups of `group` elements have a change, from which elements changed.
-
-    >>> changed_groups(np.array([False, False, True, False, False]), 2).tolist()
-    [False, True, False]
-    """
-    count = -(-len(changed) // group)
-    padded = np.zeros(count * group, np.bool_)
-    padded[: len(changed)] = changed
-    return padded.reshape(count, group).any(axis=1)
 
 
 def sent_at_random(model: Model, steps: int, group: int, density: tuple[float, float], seed: int) -> list[list[Sent]]:
@@ -62,7 +48,7 @@ def sent_at_random(model: Model, steps: int, group: int, density: tuple[float, f
         changed[0, layer.input :] = False
         first += changed.size
         parts = [np.split(each, [layer.input]) for each in changed]
-        layers.append([Sent(changed_groups(x, group), changed_groups(h, group)) for x, h in parts])
+        layers.append([Sent(grouped(x, group), grouped(h, group)) for x, h in parts])
     return layers
 
 
@@ -102,7 +88,8 @@ def _sent_groups(shape: StageShape, sent: Sent, sources: Mapping[str, Source | N
         for run in column_groups(shape, vector, source.read_on(0) if source else [], frame=framed):
             for place in range(run.first, run.first + run.length):
                 # elements of a vector become visible in their order, so the last wait is enough
-                waits |= {vector: _late(each, late) for each in run.waits[-1:]}
+                if run.waits:
+                    waits[vector] = _late(run.waits[-1], late)
                 frame = max(frame, (1 + late) * run.frame)
                 if flags[number // per]:
                     yield Group(run.columns, tuple(waits.values()), frame, place)
@@ -110,7 +97,7 @@ def _sent_groups(shape: StageShape, sent: Sent, sources: Mapping[str, Source | N
                 number += 1
 
 
-def _runs(groups: Iterator[Group]) -> Iterator[Group]:
+def _runs(groups: Iterable[Group]) -> Iterator[Group]:
     """Neighbours that wait for the same, or for nothing, as one run of tiles."""
     run: Group | None = None
     for group in groups:
@@ -140,9 +127,7 @@ def _write(
                 rows.need(before.tails, block, want.cycles, phase=before.phase)
         taken = -(-units // core.tail_width)
         after = shape.visible_cycles(cell.output)
-        rows.operation(
-            TAIL, "tail", (layer, 0, block, 0, 0, 0), cycles=taken, frees=0, result_cycles=taken - 1 + after
-        )
+        rows.operation(TAIL, "tail", (layer, 0, block, 0, 0, 0), cycles=taken, frees=0, result_cycles=taken - 1 + after)
     return own
 
 

@@ -101,7 +101,9 @@ class Latency:
 
 
 def _threshold(vector: str) -> Key:
-    return Key(f"change of an element of {vector} from which on its group is sent", "", 0, _MOST_CHANGE, source=_SKIPPED)
+    return Key(
+        f"change of an element of {vector} from which on its group is sent", "", 0, _MOST_CHANGE, source=_SKIPPED
+    )
 
 
 @checked("delta")
@@ -117,7 +119,9 @@ class Delta:
     h: Annotated[float, _threshold("h")] = 0.0
     group: Annotated[
         int | None,
-        Key("elements that are sent together, a multiple of ep", "", 1, bounds.MAX_SIZE, source=_OF_GROUP, follows="ep"),
+        Key(
+            "elements that are sent together, a multiple of ep", "", 1, bounds.MAX_SIZE, source=_OF_GROUP, follows="ep"
+        ),
     ] = None
 
     def mistakes(self) -> list[tuple[str, str]]:

@@ -14,6 +14,8 @@ from lstmsim.model.numerics.weights import Network, Stimulus
 
 #: Called with the name and the held values of everything computed; for calibration.
 Observer = Callable[[str, Array], None]
+#: From the vectors of a step, x and h, to those that its products see in their place.
+Sender = Callable[[dict[str, Array]], dict[str, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +43,23 @@ class NetworkRun:
 
 
 def step(
-    arithmetic: Arithmetic, x: Array, states: Mapping[str, Array], observe: Observer | None = None
+    arithmetic: Arithmetic,
+    x: Array,
+    states: Mapping[str, Array],
+    observe: Observer | None = None,
+    send: Sender | None = None,
 ) -> dict[str, Array]:
     """Compute all states after one step.
 
     x: input of the step as held, [input]; states: name to values before the step, [units].
+    send: what products see in place of x and h; None: x and h.
     """
     layer = arithmetic.layer
     cell = layer.cell
     values: dict[str, Array] = {**states}
     vectors = {"x": x, "h": states["h"]}
+    if send:
+        vectors |= send({name: vectors[name] for name in cell.stages[0].vectors})
     for number, stage in enumerate(cell.stages):
         every = slice(0, layer.units(stage.rows))
         for each in stage.sums:
@@ -76,12 +85,13 @@ def run_pass(
     states: Mapping[str, Array],
     backward: bool = False,
     observe: Observer | None = None,
+    send: Sender | None = None,
 ) -> PassRun:
     """Run all steps of one pass."""
     order = range(len(x))
     h = None
     for time in reversed(order) if backward else order:
-        states = step(arithmetic, x[time], states, observe)
+        states = step(arithmetic, x[time], states, observe, send)
         if h is None:
             h = np.zeros((len(x), *states["h"].shape), states["h"].dtype)
         h[time] = states["h"]
@@ -103,15 +113,27 @@ def initial_states(arithmetic: Arithmetic, stimulus: Stimulus, layer: int, direc
 
 
 def run_network(
-    arithmetic: Sequence[Sequence[Arithmetic]], stimulus: Stimulus, observe: Observer | None = None
+    arithmetic: Sequence[Sequence[Arithmetic]],
+    stimulus: Stimulus,
+    observe: Observer | None = None,
+    senders: Sequence[Sender] = (),
 ) -> NetworkRun:
-    """Run all layers, each over the whole sequence; `observe` gets the name and the values of every sum and node."""
+    """Run all layers, each over the whole sequence.
+
+    observe: gets the name and the values of every sum and node.
+    senders: of each layer what its products see in place of its vectors; empty: the vectors.
+    """
     x = arithmetic[0][0].encode(stimulus.x)
     passes = []
     for number, both in enumerate(arithmetic):
         runs = tuple(
             run_pass(
-                each, x, initial_states(each, stimulus, number, direction), each.layer.backward(direction), observe
+                each,
+                x,
+                initial_states(each, stimulus, number, direction),
+                each.layer.backward(direction),
+                observe,
+                senders[number] if senders else None,
             )
             for direction, each in enumerate(both)
         )

@@ -10,6 +10,7 @@ import numpy as np
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.machines.column.npu import Memory as ChipMemory
+from lstmsim.machines.column.replay.delta import Differences
 from lstmsim.machines.column.replay.work import Cut, Member, PeArray, Place
 from lstmsim.machines.column.shape import StageShape, pass_shapes
 from lstmsim.machines.structural import NEVER, Memory
@@ -300,7 +301,10 @@ def start(
     """A job before its first tile: only its frames and, unless it follows another job, its first states are there."""
     core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
-    members = tuple(Member(job, core, numbers, cut, member, array, views[on]) for member, on in enumerate(cores))
+    delta = Differences(core, job.model.layer_order == "step") if core.delta else None
+    members = tuple(
+        Member(job, core, numbers, cut, member, array, views[on], delta=delta) for member, on in enumerate(cores)
+    )
     frames = numbers.arithmetic[0][0].encode(numbers.stimulus.x)
     for step, frame in enumerate(frames):
         since = np.full(len(frame), arrived + step * job.frame_interval)

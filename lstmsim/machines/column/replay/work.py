@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.machines.column.phases import layer_runs
+from lstmsim.machines.column.replay.delta import Differences
 from lstmsim.machines.column.shape import StageShape, begins, pass_shapes, share_of
 from lstmsim.machines.structural import Memory
 from lstmsim.model.cell import Node, Segment, kinds, segments
@@ -217,6 +218,7 @@ class Member:
     done: set[Place] = field(default_factory=set)  # row blocks whose sums have gone to the tail
     # kept tiles of weights, by layer, direction, stage, block and column group
     weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
+    delta: Differences | None = None  # what is kept from step to step, where columns are skipped
 
     @property
     def who(self) -> str:
@@ -274,7 +276,7 @@ class Member:
         vector, columns = _columns(shape, group, who)
         arithmetic = self.arithmetic(place)
         elements = np.zeros(self.core.ep, arithmetic.matrix(*_any(shape)).dtype)
-        elements[: columns.stop - columns.start] = self._elements(place, vector, columns, cycle, who)
+        elements[: columns.stop - columns.start] = self._streamed(place, vector, columns, cycle, who)
         for part, weights in self._weights(place, group, vector, columns, units):
             sums = self.array.partial_sums(self.array.products(weights, elements))
             self.array.accumulate(bank.sums[part], sums, arithmetic.add)
@@ -292,8 +294,18 @@ class Member:
             parts = max(len(gate.sums) for gate in self.shape(place).stage.gates)
             size = (self.array.trees, self.array.registers)
             empty = [np.zeros(size, arithmetic.add(zero, zero).dtype) for _ in range(parts)]
-            self.banks[place] = Bank(empty)
+            self.banks[place] = Bank(self.delta.begun(place.layer, place.block, empty) if self.delta else empty)
         return self.banks[place]
+
+    def _streamed(self, place: Place, vector: str, columns: slice, cycle: int, who: str) -> Array:
+        """What the multipliers take of a vector at `cycle`: its elements, or their changes."""
+        if not self.delta:
+            return self._elements(place, vector, columns, cycle, who)
+        # states before the first step need no comparison
+        late = 0 if vector == "h" and self.before(place) < 0 else self.core.latency.delta
+        values = self._elements(place, vector, columns, cycle - late, who)
+        width = self.shape(place).layer.width(vector)
+        return self.delta.of(place.layer, place.step, vector, columns, values, width)
 
     def _elements(self, place: Place, vector: str, columns: slice, cycle: int, who: str) -> Array:
         """Read elements of a vector at `cycle`; `ReplayError` if they are not visible yet."""
@@ -333,7 +345,9 @@ class Member:
         bank = self.banks.pop(place, None)
         shape = self.shape(place)
         groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
-        if bank is None or len(bank.groups) < groups:
+        if bank and self.delta:
+            self._check_sent(place, bank, cycle, who)
+        elif bank is None or len(bank.groups) < groups:
             done = 0 if bank is None else len(bank.groups)
             raise ReplayError(f"{who} starts at cycle {cycle} with {done} of {groups} column groups added up")
         ready = bank.last_cycle + self.core.latency.mvm_cycles(self.core.ep)
@@ -342,6 +356,16 @@ class Member:
         self.done.add(place)
         self.freed.append(cycle + -(-shape.blocks[place.block] // self.core.tail_width))
         return bank
+
+    def _check_sent(self, place: Place, bank: Bank, cycle: int, who: str) -> None:
+        """`ReplayError` unless a bank has the column groups that its step sends."""
+        assert self.delta is not None
+        shape = self.shape(place)
+
+        def read(vector: str) -> Array:
+            return self._elements(place, vector, slice(0, shape.layer.width(vector)), cycle, who)
+
+        self.delta.check(shape, place.layer, place.step, bank.groups, read, self.arithmetic(place), who)
 
     def rest(self, cycle: int) -> None:
         """Give up the thread at `cycle`; `ReplayError` if a bank holds anything."""
