@@ -156,6 +156,10 @@ class Hardware(ABC):
         """How many inferences share each read of a weight; 1 without batching."""
         return 1
 
+    def element_bits(self, core: Any, precision: Precision) -> int:
+        """Bits of an element of a vector as a multiplier of the array takes it."""
+        return precision.vector_bits
+
     def not_in_energy(self, chip: Any) -> str:
         """What the energy of this machine leaves out in addition to the usual, as the end of a sentence; or empty."""
         return ""

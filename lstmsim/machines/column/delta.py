@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lstmsim.model.draws import drawn
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.machines.column.passes import TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
 from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
+from lstmsim.model.draws import drawn
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.delta import Flags, grouped
 from lstmsim.program.body_writer import NONE, BodyWriter, Home

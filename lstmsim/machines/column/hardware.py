@@ -144,7 +144,7 @@ def array(sizes: Sizes, summed: int) -> Part:
     """Rows of multipliers, a tree after each, and accumulators: a small memory for each sum that a row keeps apart."""
     core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
     leaves = -(-core.ep // summed)
-    product, levels = precision.weight_bits + precision.vector_bits, (core.ep - 1).bit_length()
+    product, levels = precision.weight_bits + HARDWARE.element_bits(core, precision), (core.ep - 1).bit_length()
     tree, total = product + levels, precision.accumulator_bits
     nodes = [leaves]
     while nodes[-1] > 1:
@@ -162,7 +162,7 @@ def array(sizes: Sizes, summed: int) -> Part:
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * held + before * core.ep * precision.vector_bits,
+        registers=rows * held + before * core.ep * HARDWARE.element_bits(core, precision),
         memories=(sums,),
     )
 
@@ -208,6 +208,23 @@ def frames(sizes: Sizes) -> tuple[Part, ...]:
     further = max(0, core.latency.read - 1) * word
     own = Demand("frames", words * word, word, writes=1, instant=core.latency.read == 0)
     return (Part("frames", registers=further, memories=(own,)),) if words else ()
+
+
+def kept(sizes: Sizes) -> tuple[Part, ...]:
+    """What delta columns keep from step to step: a sum for each row of a thread, and the elements sent last."""
+    core, precision = sizes.core, sizes.precision
+    if core.delta is None:
+        return ()
+    rows = max(sum(len(each.blocks) for each in own) for own in sizes.shapes)
+    word = core.vp * precision.accumulator_bits
+    sums = Demand("kept sums", core.threads * rows * word, word, writes=1)
+    groups = max(sum(sum(map(each.groups, each.stage.vectors)) for each in own) for own in sizes.shapes)
+    sent = core.ep * precision.vector_bits
+    last = Demand("elements sent last", core.threads * groups * sent, sent, writes=1)
+    # an element is subtracted and its change compared with the threshold
+    adders = 2 * core.ep * (precision.vector_bits + 1)
+    registers = core.latency.delta * core.ep * (precision.vector_bits + 1)
+    return (Part("differences", adders=adders, registers=registers, memories=(sums, last)),)
 
 
 def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
@@ -477,9 +494,13 @@ class _ColumnHardware(Hardware):
         """The parts of its generated hardware. The weight memory has `weight_kib`, if the core gives it."""
         sizes = Sizes(core, tuple(models), precision, stored)
         words = sum(weight_words(core, layer) for layer in layers_of(models))
-        kept = None if core.weight_kib is None else 8192 * core.weight_kib
-        own = array(sizes, summed), adapter(sizes), memories(sizes, words, kept), vectors(sizes), lanes(sizes)
-        return (*own, *frames(sizes), _issue(sizes), _tail(sizes), _dispatch(sizes))
+        room = None if core.weight_kib is None else 8192 * core.weight_kib
+        own = array(sizes, summed), adapter(sizes), memories(sizes, words, room), vectors(sizes), lanes(sizes)
+        return (*own, *kept(sizes), *frames(sizes), _issue(sizes), _tail(sizes), _dispatch(sizes))
+
+    def element_bits(self, core: ColumnCore, precision: Precision) -> int:
+        """A change of an element has a bit more than the element."""
+        return precision.vector_bits + (core.delta is not None)
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
         """One multiplier for each operation of a lane. Each kind of cell has its own lanes; adapters are shared."""
@@ -505,8 +526,11 @@ class _ColumnHardware(Hardware):
         return sum(len(shape.blocks) * layer.columns(shape.stage) for shape in pass_shapes(layer, core))
 
     def not_in_energy(self, chip: ColumnNpu) -> str:
-        """The external memory of the chip, if there is one."""
-        return "" if chip.memory is None else "what is read from the memory beside the chip is not in it"
+        """The external memory of the chip, and what skipped columns save."""
+        texts = ["what is read from the memory beside the chip is not in it"] if chip.memory else []
+        if any(core.delta for core in chip.cores):
+            texts.append("columns that are skipped count as if they were multiplied")
+        return ", and ".join(texts)
 
 
 HARDWARE = _ColumnHardware()

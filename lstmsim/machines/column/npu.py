@@ -20,9 +20,9 @@ from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
 from lstmsim.machines.target import PER_CYCLE, Clock, check_description
-from lstmsim.model.cell import Stage
+from lstmsim.model.cell import Stage, segments
 from lstmsim.model.figures import CoreFigures, Words
-from lstmsim.model.model import Model
+from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 
 THREAD_POLICIES = ("coarse", "fine")
@@ -257,6 +257,9 @@ class ColumnCore:
         "cell 'gru' has 3 gates and needs vp >= 3, got vp 2"
         """
         for index, layer in enumerate(model.layers):
+            refusal = self.delta and _no_delta(index, layer)
+            if refusal:
+                return refusal
             for stage in layer.cell.stages:
                 gates = len(stage.gates)
                 if self.vp < gates:
@@ -271,6 +274,17 @@ class ColumnCore:
                     need = f"block_order 'column' needs accumulator_banks >= {blocks}, {why}"
                     return f"{need}, got accumulator_banks {self.accumulator_banks}"
         return None
+
+
+def _no_delta(number: int, layer: Layer) -> str:
+    """Why no core with delta columns can run a layer; empty if one can."""
+    if layer.bidirectional or layer.reverse:
+        how = "is bidirectional" if layer.bidirectional else "runs in reverse"
+        return f"layer {number} {how}, and differences are kept in one order of the steps (`delta` of the core)"
+    if len(segments(layer.cell)) > 1:
+        text = "takes several products or reductions, whose sums are not kept (`delta` of the core)"
+        return f"cell {layer.cell.name!r} of layer {number} {text}"
+    return ""
 
 
 #: Cycles after which another thread's transfer gets its turn. Assumption, because memory controllers need a burst of

@@ -44,8 +44,11 @@ _OF_PROGRAMS = attrgetter(
 
 
 def takes_chip(chip: ColumnNpu) -> bool:
-    """Whether the library writes the bodies of jobs on this chip: there is one, and all weights stay on the cores."""
-    return OWN.absence is None and all(core.weight_kib is None for core in chip.cores)
+    """Whether the library writes the bodies of jobs on this chip.
+
+    There must be a library; all weights stay on the cores, and no column is skipped.
+    """
+    return OWN.absence is None and all(core.weight_kib is None and core.delta is None for core in chip.cores)
 
 
 def takes_jobs(jobs: Sequence[Job]) -> bool:

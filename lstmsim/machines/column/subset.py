@@ -43,6 +43,8 @@ def _of_jobs(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
     for number, core in enumerate(chip.cores):
+        if core.delta is not None:
+            yield Mistake(f"chip {chip.name}: cores.{number}.delta", "must be left out: it is not written as Verilog")
         if core.tree_inputs not in (None, core.ep) and core.latency.add != 1:
             text = f"must be 1 where a configurable tail adds up in its tree, got {core.latency.add}"
             yield Mistake(f"chip {chip.name}: cores.{number}.latency.add", text)

@@ -39,8 +39,7 @@ def grouped(changed: Flags, group: int) -> Flags:
     """
     padded = np.zeros(-(-len(changed) // group) * group, np.bool_)
     padded[: len(changed)] = changed
-    flags: Flags = padded.reshape(-1, group).any(axis=1)
-    return flags
+    return np.any(padded.reshape(-1, group), axis=1, keepdims=False, out=np.zeros(len(padded) // group, np.bool_))
 
 
 def least_change(arithmetic: Arithmetic, vector: str, threshold: float) -> Array:

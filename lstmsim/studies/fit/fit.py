@@ -250,7 +250,7 @@ def _parts(
 
 def _packing(hardware: Hardware, core: Any, precision: Precision, device: Device) -> Packing | None:
     weight, vector = hardware.meets(core)
-    return device.packing(precision.weight_bits, precision.vector_bits, weight, vector)
+    return device.packing(precision.weight_bits, hardware.element_bits(core, precision), weight, vector)
 
 
 def _array_blocks(hardware: Hardware, chip: Chip, packings: Sequence[Packing | None]) -> int | None:

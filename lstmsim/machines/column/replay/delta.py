@@ -1,4 +1,4 @@
-"""Delta columns as a trace is executed: what was sent last, sums that stay from step to step (docs/delta_columns.md)."""
+"""Delta columns where a trace is executed: what was sent last, sums that stay (docs/delta_columns.md)."""
 
 from __future__ import annotations
 
