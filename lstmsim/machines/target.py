@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from lstmsim.machines.change import Change
     from lstmsim.machines.hardware import Hardware
     from lstmsim.model.figures import PlannedProducts
-    from lstmsim.model.numerics.golden import NetworkRun
+    from lstmsim.model.numerics.arithmetic import Arithmetic
+    from lstmsim.model.numerics.golden import NetworkRun, Sender
     from lstmsim.model.numerics.jobs import JobNumbers
     from lstmsim.program.trace import Trace
 
@@ -229,6 +230,14 @@ class Entries:
     def split_refusal(self, core: Any, model: Model, split: str, members: int) -> str | None:
         """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
         return None
+
+    def reads_numbers(self, chip: Any) -> bool:
+        """Whether cycles depend on what jobs compute: their `density` or their `numbers` then say it."""
+        return False
+
+    def senders(self, chip: Any, job: Job, arithmetic: Sequence[Sequence[Arithmetic]]) -> Sequence[Sender]:
+        """For each layer what its products see in place of its vectors; empty: the vectors."""
+        return ()
 
     def varies(self, chip: Any) -> bool:
         """Whether a sweep may change the numbers of the chip's cores without reading the file anew."""

@@ -7,6 +7,7 @@ preempts (`Job`) may take the thread of another.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -14,7 +15,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
 from lstmsim.model.figures import CoreFigures
@@ -188,6 +189,35 @@ _LEAST |= dict.fromkeys(("arrival", "frame_interval", "queue_limit", "patience")
 
 
 @record
+class Density:
+    """How many elements of vectors change by enough to be sent, where cycles depend on it: drawn, in place of numbers.
+
+    x, h: chance of an element of the input of a layer, and of its output of the step before, each by itself; 0 to 1.
+    seed: of the draws.
+    place: number of the job in its scenario, which is part of the seed: jobs draw numbers of their own.
+    `InputError` if a value is out of its range.
+
+    >>> Density(x=0.1, h=0.1, seed=1, place=2).drawn_from
+    2000007
+    """
+
+    x: float
+    h: float
+    seed: int = 0
+    place: int = 0
+
+    def __post_init__(self) -> None:
+        given = {"x": self.x, "h": self.h}
+        texts = {key: f"must be 0 to 1, got {each}" for key, each in given.items() if not 0 <= each <= 1}
+        refuse(Mistake(f"density: {key}", text) for key, text in texts.items())
+
+    @property
+    def drawn_from(self) -> int:
+        """The seed of the job's own draws."""
+        return self.seed + 1_000_003 * self.place
+
+
+@record
 class Job:
     """One inference.
 
@@ -209,6 +239,8 @@ class Job:
     queue_limit: the job is rejected if so many jobs wait before it when it comes; None for no limit.
     patience: the job is rejected when it has waited more cycles than this; None for no limit.
     tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
+    density: how many elements change, on machines whose cycles depend on it; None: `numbers` say it.
+    numbers: what it computes on, on machines whose cycles depend on it (`lstmsim.model.numerics.jobs.OwnNumbers`).
     threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
         all cores there.
     initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
@@ -243,6 +275,8 @@ class Job:
     initial: str = field(default="", compare=False)
     states_of: int | None = field(default=None, compare=False)
     threads: int | None = None
+    density: Density | None = None
+    numbers: Hashable = None
 
     def __post_init__(self) -> None:
         given: object = self.model
@@ -299,7 +333,7 @@ class Job:
 
         Jobs that differ in their lengths and arrivals share it. Equal models are equal here, whatever their weights.
         """
-        return (self.model, self.batch, self.cores, self.split, self.threads)
+        return (self.model, self.batch, self.cores, self.split, self.threads, self.density, self.numbers)
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
@@ -361,6 +395,15 @@ class Scenario:
     def remarks(self) -> tuple[str, ...]:
         """Remarks of the chip on the jobs, once for each configuration: limits that are not kept, missing sources."""
         return tuple(dict.fromkeys(text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)))
+
+
+def data_words(job: Job) -> str:
+    """For which data the cycles of a job hold, on machines whose cycles depend on them, in a sentence."""
+    if job.density is not None:
+        own = job.density
+        text = f"{100 * own.x:g} % of the elements of x and {100 * own.h:g} % of those of h change, drawn"
+        return f"Job {job.name}: {text} independently with seed {own.seed}; those of real data are not independent"
+    return f"Job {job.name}: the numbers of {os.path.basename(job.inputs) or 'no file'}"
 
 
 def distinct_jobs(jobs: Iterable[Job]) -> tuple[Job, ...]:

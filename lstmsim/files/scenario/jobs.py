@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import islice, pairwise
+from functools import partial
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.bounds import MAX_CYCLES
@@ -17,8 +18,9 @@ from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
 from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
 from lstmsim.files.yaml.document import Document, document_of
+from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, estimated_offer
+from lstmsim.model.scenario import DISPATCH, Chip, Density, Job, Offer, Scenario, estimated_offer
 
 if TYPE_CHECKING:
     from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals
@@ -50,7 +52,8 @@ class ReadScenario:
             if isinstance(part, ArrivalEntry | StepsEntry) and part.random
         }
         called = self.order.name or self.name
-        return Scenario(self.chip, tuple(jobs), called, own.precision, offers, own.given, own.calibration, seeds)
+        made = Scenario(self.chip, tuple(jobs), called, own.precision, offers, own.given, own.calibration, seeds)
+        return with_numbers(made)
 
     def keys_of_jobs(self, each: JobRecord) -> dict[str, Any]:
         """Give the keys that all jobs of an entry share; a single job of it has just these, and steps."""
@@ -65,8 +68,29 @@ class ReadScenario:
             "preempts": self.order.preemption,
             "affinity": self.order.placement == "affinity",
             "tenant": each.tenant,
+            "density": _density(each.entry, 0),
             **{key: getattr(each.entry, key) for key in _PLAIN},
         }
+
+
+def with_numbers(scenario: Scenario) -> Scenario:
+    """The scenario with the numbers that its jobs compute on, where the chip's cycles depend on them.
+
+    They are read when somebody asks for them. Jobs with a density, and jobs without `inputs`, have none.
+    """
+    if not target_of(scenario.chip.kind).reads_numbers(scenario.chip):
+        return scenario
+    from lstmsim.files.scenario.numbers import job_data
+    from lstmsim.model.numerics.jobs import AllNumbers, OwnNumbers
+
+    every = AllNumbers(partial(job_data, scenario), scenario.precision if scenario.precision_given else None)
+    jobs = []
+    for index, job in enumerate(scenario.jobs):
+        if job.density is None and job.inputs and job.numbers is None:
+            files = (job.model.weights or id(job.model.network), job.inputs, job.initial, job.states_of)
+            job = replace(job, numbers=OwnNumbers(every, index, files))
+        jobs.append(job)
+    return replace(scenario, jobs=tuple(jobs))
 
 
 def build_scenario(read: ReadScenario) -> Scenario:
@@ -83,8 +107,14 @@ def build_scenario(read: ReadScenario) -> Scenario:
     return read.scenario(_jobs(read, coming), offers)
 
 
+def _density(entry: JobEntry, place: int) -> Density | None:
+    own = entry.density
+    return None if own is None else Density(own.x, own.h, own.seed, place)
+
+
 def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Job]:
     keys = [read.keys_of_jobs(each) for each in read.records]
+    places = count()
     unique = iter(job_names([each.key[0] for each in read.records], list(map(len, coming))))
     for each, shared, each_of in zip(read.records, keys, coming, strict=True):
         follows = each.follows is not None
@@ -93,6 +123,9 @@ def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Jo
         for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True):
             own = {"name": next(unique), "steps": number, "arrival": arrival, "after": after, "tenant": tenant}
             own["states_of"] = after if follows else None
+            place = next(places)
+            if each.entry.density:
+                own["density"] = _density(each.entry, place)
             if each.entry.deadline is None:
                 own["deadline"] = due
             yield Job(**shared | own)
@@ -197,6 +230,8 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     if entry is None or document.mistakes or steps is None:
         raise InputError(document.mistakes)
     values = {key: getattr(entry, key) for key in given if key not in ("steps", "cores", "inputs", "initial")}
+    if entry.density is not None:
+        values["density"] = _density(entry, 0)
     if entry.cores is not None:
         values["cores"] = tuple(entry.cores)
     if entry.inputs is not None:

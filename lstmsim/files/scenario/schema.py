@@ -455,6 +455,22 @@ class InitialEntry(Entry):
 AnyInitial = Annotated[Word, Key(low=1)] | InitialEntry
 
 
+Chance = Annotated[float, Key("chance that an element changes by enough to be sent", low=0, high=1)]
+
+
+class DensityEntry(Entry):
+    """How many elements of vectors change, on machines whose cycles depend on it; in place of numbers.
+
+    x: chance of an element of the input of a layer, each by itself.
+    h: chance of an element of its output of the step before.
+    seed: chooses the random draws; each job has its own.
+    """
+
+    x: Chance
+    h: Chance
+    seed: Annotated[int, Key(low=0, below=2**63)] = 0
+
+
 class JobEntry(Entry):
     """An entry of a scenario's jobs: `count` jobs that are equal except for their arrivals and steps.
 
@@ -480,6 +496,7 @@ class JobEntry(Entry):
     cores: Annotated[list[CoreNumber], Key(low=1, high=MAX_CORES)] | None = None
     split: Literal["rows", "layers", "auto"] | None = None
     threads: Annotated[int, Key("cores that a job takes", low=1, high=MAX_CORES)] | None = None
+    density: DensityEntry | None = None
     batch: Size = 1
     priority: Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)] = 0
     deadline: Annotated[int, Key(low=1, high=MAX_CYCLES)] | None = None

@@ -44,7 +44,7 @@ def cell_data(cell: Cell) -> dict[str, Any]:
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
     *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
-    *("cores", "split", "initial", "states_of"),
+    *("cores", "split", "initial", "states_of", "density", "numbers"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -142,6 +142,8 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
     data |= {each.name: getattr(job, each.name) for each in fields(job) if each.name not in _NOT_PLAIN}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
+    if job.density is not None:
+        data["density"] = OnOneLine(x=job.density.x, h=job.density.h, seed=job.density.seed)
     data |= {"initial": job.initial} if job.initial else {}
     if follows:
         return data | {"initial": {"job": follows}}

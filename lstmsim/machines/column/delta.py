@@ -11,13 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import Phases
-from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.passes import TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
+from lstmsim.machines.column.phases import kept_phases, operations_per_step, what_is_read
 from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
 from lstmsim.model.draws import drawn
 from lstmsim.model.model import Model
-from lstmsim.model.numerics.delta import Flags, grouped
+from lstmsim.model.numerics.delta import Flags, Rule, grouped, sent_run
+from lstmsim.model.numerics.jobs import OwnNumbers
+from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.program.program import Phase
 
@@ -31,6 +35,67 @@ class Sent(NamedTuple):
 
 #: `sent[layer][step]`.
 AllSent = Sequence[Sequence[Sent]]
+
+
+#: Most operations of a job with delta columns: each step of each layer has operations of its own, which are held.
+MOST_HELD = 2_000_000
+
+
+def rule_of(core: ColumnCore) -> Rule:
+    """When a core with delta columns sends a group."""
+    assert core.delta is not None
+    return Rule(core.delta.x, core.delta.h, core.delta_group)
+
+
+def sent_by(job: Job, core: ColumnCore) -> AllSent:
+    """What a job sends on a core with delta columns; `InputError` if nothing says it."""
+    if job.density is not None:
+        own = job.density
+        return sent_at_random(job.model, job.steps, core.delta_group, (own.x, own.h), own.drawn_from)
+    if not isinstance(job.numbers, OwnNumbers):
+        text = "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
+        raise InputError(Mistake(f"job {job.name}", text))
+    _, senders = sent_run(job.numbers, rule_of(core), by_step=job.model.layer_order == "step")
+    nothing = np.zeros(0, np.bool_)
+    return [[Sent(each["x"], each.get("h", nothing)) for each in own.sent] for own in senders]
+
+
+def delta_phases(job: Job, core: ColumnCore) -> Phases:
+    """The phases of a job on a core with delta columns: the same object for equal arguments."""
+    key = (what_is_read(job.model, core), core.delta, job.steps, job.density, job.numbers)
+    return kept_phases(key, 0, lambda: _phases(job, core), repeats=False)
+
+
+def _phases(job: Job, core: ColumnCore) -> Phases:
+    most = operations_per_step(job.model.layers, core) * job.steps
+    if most > MOST_HELD:
+        text = f"takes up to {most:,} operations of its own with delta columns, more than {MOST_HELD:,}"
+        raise InputError(Mistake(f"job {job.name}: steps", f"{text}: fewer steps show the same rhythm"))
+    return sent_phases(job.model, core, sent_by(job, core))
+
+
+def mistakes_of_jobs(chip: ColumnNpu, jobs: Iterable[Job]) -> list[Mistake]:
+    """What jobs ask for that cores with delta columns do not have."""
+    if all(core.delta is None for core in chip.cores):
+        return []
+    mistakes = []
+    for job in distinct_jobs(jobs):
+        own = [chip.cores[each] for each in job.allowed(len(chip.cores))]
+        where = f"job {job.name}"
+        if all(core.delta is None for core in own):
+            continue
+        if len({(core.delta is None, core.delta and rule_of(core)) for core in own}) > 1:
+            text = "may use cores that differ in `delta`, and its numbers would depend on its core: name some (`cores`)"
+            mistakes.append(Mistake(where, text))
+        if job.settled(len(chip.cores)).split:
+            mistakes.append(Mistake(f"{where}: split", "cores with `delta` do not split jobs: leave it out"))
+        if job.preempts:
+            text = "a job that is stopped would take its kept sums with it: no preemption with `delta`"
+            mistakes.append(Mistake(f"{where}: preemption", text))
+    if any(core.delta and core.weight_kib is not None for core in chip.cores):
+        text = "weights that take turns or are streamed beside `delta` are not built: leave it out"
+        mistakes.append(Mistake(f"chip {chip.name}: weight_kib", text))
+    return mistakes
 
 
 def sent_at_random(model: Model, steps: int, group: int, density: tuple[float, float], seed: int) -> list[list[Sent]]:

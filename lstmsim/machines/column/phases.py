@@ -93,9 +93,14 @@ def what_is_read(model: Model, core: ColumnCore) -> tuple[Hashable, ...]:
     return model.layers, model.layer_order, core.ep, core.vp, core.tail_width, core.block_order, latency
 
 
-def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases:
-    """Give the phases of a number of steps: the same object for equal arguments."""
+def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases], *, repeats: bool = True) -> Phases:
+    """Give the phases of a number of steps: the same object for equal arguments.
+
+    make: makes those of one step. repeats: whether they repeat; else `make` makes all of them, whatever `steps`.
+    """
     once, lengths = _KEPT.of(key, lambda: _Made(make(), {}))
+    if not repeats:
+        return once
     phases = lengths.get(steps)
     if phases is None:
         if len(lengths) >= MOST_LENGTHS:

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.base.bounds import MAX_CONTEXTS
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, refuse
 from lstmsim.base.keys import described
-from lstmsim.machines.assembly import Parts, PerStep, assemble
+from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
@@ -27,6 +27,8 @@ from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:
     from lstmsim.machines.hardware import Hardware
+    from lstmsim.model.numerics.arithmetic import Arithmetic
+    from lstmsim.model.numerics.golden import Sender
 
 
 #: Further keys that a mistake of a key may be due to.
@@ -83,6 +85,23 @@ def _on_cores(
         return Change(name, detail, replace(chip, cores=cores), tuple(jobs))
     except InputError as error:
         return Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)
+
+
+def _phases(job: Job, core: ColumnCore) -> Phases:
+    if core.delta is None:
+        return model_phases(job.model, core, job.steps)
+    # not at the top: what few chips have must not delay the start of every command
+    from lstmsim.machines.column.delta import delta_phases
+
+    return delta_phases(job, core)
+
+
+def _refuse_differences(chip: ColumnNpu, jobs: Sequence[Job]) -> None:
+    """`InputError` if jobs ask for what cores with delta columns do not have."""
+    if any(core.delta is not None for core in chip.cores):
+        from lstmsim.machines.column.delta import mistakes_of_jobs
+
+        refuse(mistakes_of_jobs(chip, jobs))
 
 
 class _ColumnTarget(Target):
@@ -144,19 +163,32 @@ class _ColumnTarget(Target):
         return split_refusal(model, core, split, members)
 
     def varies(self, chip: ColumnNpu) -> bool:
-        """Not if a core has a memory for weights: these are checked for all jobs together."""
-        return all(core.weight_kib is None for core in chip.cores)
+        """Not if a core has a memory for weights, or delta columns: jobs are checked together, or ask for numbers."""
+        return all(core.weight_kib is None and core.delta is None for core in chip.cores)
+
+    def reads_numbers(self, chip: ColumnNpu) -> bool:
+        return any(core.delta is not None for core in chip.cores)
+
+    def senders(self, chip: ColumnNpu, job: Job, arithmetic: Sequence[Sequence[Arithmetic]]) -> Sequence[Sender]:
+        core = chip.cores[job.allowed(len(chip.cores))[0]]
+        if core.delta is None:
+            return ()
+        from lstmsim.machines.column.delta import rule_of
+        from lstmsim.model.numerics.delta import last_sent
+
+        return [each.step for each in last_sent(arithmetic, rule_of(core), by_step=job.model.layer_order == "step")]
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         claims = claims_of([job.settled(len(chip.cores)) for job in jobs], len(chip.cores))
+        _refuse_differences(chip, [each.job for each in claims.different])
         split = any(each.job.split for each in claims.different)
         plain = not split and all(core.weight_kib is None for core in chip.cores)
-        refuse = partial(self.check_job, chip.cores) if plain else partial(self.check, chip)
+        check = partial(self.check_job, chip.cores) if plain else partial(self.check, chip)
         for each in claims.different:
-            refuse(each.job)
+            check(each.job)
         parts = Parts(
             self.per_step,
-            lambda job, core: model_phases(job.model, core, job.steps),
+            _phases,
             lambda core: (Buffer("accumulator bank", core.accumulator_banks),),
             lambda kind, core: Core(kind, own_units(core), core.threads, ARRAY),
         )
@@ -168,6 +200,7 @@ class _ColumnTarget(Target):
     def check(self, chip: ColumnNpu, job: Job) -> None:
         """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
         settled = job.settled(len(chip.cores))
+        _refuse_differences(chip, [job])
         self.check_job(chip.cores, settled)
         places(chip, settled)
 

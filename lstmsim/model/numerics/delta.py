@@ -6,7 +6,7 @@ The sums of a step telescope: they are those of the values last sent, in place o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_point import VectorFormat
+from lstmsim.model.numerics.golden import NetworkRun, run_network
+from lstmsim.model.numerics.jobs import OwnNumbers
 
 Flags = NDArray[np.bool_]
 
@@ -93,4 +95,22 @@ def last_sent(arithmetic: Sequence[Sequence[Arithmetic]], rules: Rule, *, by_ste
         vectors = own.layer.cell.stages[0].vectors
         last = "x" if "h" not in vectors or (by_step and number) else "h"
         made.append(LastSent(own, rules, last))
+    return made
+
+
+def sent_run(numbers: OwnNumbers, rule: Rule, *, by_step: bool) -> tuple[NetworkRun, list[LastSent]]:
+    """Run a job with the values that were sent last in place of its vectors; what it computes, and what it sends.
+
+    The run is kept. A job that begins with the last states of another job takes those of that job's run of this kind.
+    """
+    key = (numbers.index, rule)
+    if key not in numbers.every.runs:
+        own = numbers.job
+        before = None
+        if own.follows is not None:
+            before, _ = sent_run(replace(numbers, index=own.follows), rule, by_step=by_step)
+        senders = last_sent(own.arithmetic, rule, by_step=by_step)
+        run = run_network(own.arithmetic, own.after(before), senders=[each.step for each in senders])
+        numbers.every.runs[key] = run, senders
+    made: tuple[NetworkRun, list[LastSent]] = numbers.every.runs[key]
     return made

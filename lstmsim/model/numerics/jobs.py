@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +52,65 @@ class JobNumbers:
     def after(self, done: NetworkRun | None) -> Stimulus:
         """Give the job's stimulus, beginning with the last states of the run `done` if the job follows that run."""
         return self.stimulus if done is None else continued(self.stimulus, done, self.arithmetic)
+
+
+@dataclass(eq=False)
+class AllNumbers:
+    """The numbers of the jobs of a scenario, read when somebody asks for them.
+
+    load: reads them.
+    precision: widths of fixed point; None: float64.
+    runs: what machines have computed on them, and keep.
+    """
+
+    load: Callable[[], Mapping[int, JobData]]
+    precision: Precision | None
+    runs: dict[Hashable, Any] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> Mapping[int, JobData]:
+        """The numbers as they are in files."""
+        return self.load()
+
+    @cached_property
+    def jobs(self) -> Mapping[int, JobNumbers]:
+        """The numbers as the jobs compute on them."""
+        return float_numbers(self.data) if self.precision is None else fixed_numbers(self.data, self.precision)
+
+
+@dataclass(frozen=True)
+class OwnNumbers:
+    """The numbers of one job, for machines whose cycles depend on them. They are equal if their files are.
+
+    every: those of all jobs; index: the job among these; files: what tells numbers apart.
+    """
+
+    every: AllNumbers = field(compare=False, repr=False)
+    index: int = field(compare=False)
+    files: Hashable
+
+    @property
+    def data(self) -> JobData:
+        """The job's numbers as they are in files."""
+        return self.every.data[self.index]
+
+    @cached_property
+    def digest(self) -> str:
+        """A name of the numbers that is the same in every run."""
+        own, fixed = self.data, self.every.precision
+        made = hashlib.sha256(repr(fixed).encode())
+        arrays = [own.stimulus.x, *([] if own.calibration is None else [own.calibration])]
+        arrays += [each for states in own.stimulus.initial.values() for each in states.values()]
+        for weights in (each for both in own.network.passes for each in both):
+            arrays += [*weights.matrices.values(), *weights.biases.values(), *weights.parameters.values()]
+        for array in arrays:
+            made.update(np.asarray(array, np.float64).tobytes())
+        return made.hexdigest()
+
+    @property
+    def job(self) -> JobNumbers:
+        """The job's numbers as it computes on them."""
+        return self.every.jobs[self.index]
 
 
 def last_states(run: NetworkRun) -> dict[int, States]:

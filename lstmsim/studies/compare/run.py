@@ -15,6 +15,7 @@ from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
 from lstmsim.files.published import Measurement, deepbench
+from lstmsim.files.scenario.jobs import with_numbers
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
@@ -66,7 +67,7 @@ def as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
     if not target.threads and any(job.threads is not None for job in scenario.jobs):
         scenario = replace(scenario, jobs=tuple(replace(job, threads=None) for job in scenario.jobs))
         remarks.append(f"{chip.name}: jobs run without the number of threads that they ask for, which it does not have")
-    return scenario, remarks
+    return with_numbers(scenario), remarks
 
 
 def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:

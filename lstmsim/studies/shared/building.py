@@ -198,6 +198,8 @@ class Job(scenarios.Job, metaclass=_Built):
         initial: str = "",
         states_of: int | None = None,
         threads: int | None = None,
+        density: scenarios.Density | Mapping[str, Any] | None = None,
+        numbers: None = None,
     ) -> None: ...
 
     @staticmethod

@@ -156,7 +156,11 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
         kept["jobs"] = ready_jobs(jobs)
         # Jobs that are ready say nothing of rates; the rates of the job that stood for them are not theirs.
         kept = {"offers": {}, **kept}
-    return replace(loaded, **kept) if kept else loaded
+    if not kept:
+        return loaded
+    from lstmsim.files.scenario.jobs import with_numbers
+
+    return with_numbers(replace(loaded, **kept))
 
 
 def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:

@@ -127,10 +127,12 @@ def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     refuse(mistakes)
     followed = _followed(jobs)
     names = unique_names([each.name for each in jobs])
-    return tuple(_ready(*each) for each in zip(jobs, names, followed, strict=True))
+    return tuple(_ready(*each) for each in zip(range(len(jobs)), jobs, names, followed, strict=True))
 
 
-def _ready(job: Job, name: str, followed: int | None) -> Job:
+def _ready(place: int, job: Job, name: str, followed: int | None) -> Job:
+    if job.density is not None and job.density.place != place:
+        job = replace(job, density=replace(job.density, place=place))
     if followed is not None:
         return replace(job, name=name, initial="", after=followed, states_of=followed)
     return job if job.name == name else replace(job, name=name)

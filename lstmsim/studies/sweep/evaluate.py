@@ -35,8 +35,8 @@ _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
-#: threads stand only in keys of jobs that have them.
-_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads")
+#: threads, densities and numbers stand only in keys of jobs that have them.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads", "density", "numbers")
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
@@ -211,12 +211,18 @@ def key_of(*texts: bytes) -> str:
 
 def job_text(jobs: Sequence[Job]) -> bytes:
     """What the key of a scenario has of its jobs."""
-    # Threads stand only in keys of jobs that say how many they are; keys of all other jobs are as they were before.
-    rows = [
-        [_model_digest(job.model), *_JOB_VALUES(job), *([] if job.threads is None else ["threads", job.threads])]
-        for job in jobs
-    ]
+    rows = [[_model_digest(job.model), *_JOB_VALUES(job), *_further(job)] for job in jobs]
     return _CANONICAL.encode(rows).encode("ascii")
+
+
+def _further(job: Job) -> list[Any]:
+    """What stands only in keys of jobs that have it: keys of all other jobs are as they were before."""
+    further = [] if job.threads is None else ["threads", job.threads]
+    if job.density is not None:
+        further += ["density", job.density.x, job.density.h, job.density.drawn_from]
+    if job.numbers is not None:
+        further += ["numbers", job.numbers.digest]  # type: ignore[attr-defined]
+    return further
 
 
 def chip_text(chip: Chip) -> tuple[bytes, bytes]:

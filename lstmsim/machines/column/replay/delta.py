@@ -8,16 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lstmsim.base.errors import ReplayError
+from lstmsim.machines.column.delta import rule_of
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.machines.column.shape import StageShape, issue_order
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
-from lstmsim.model.numerics.delta import Rule, grouped, least_change
-
-
-def rule_of(core: ColumnCore) -> Rule:
-    """When a core with delta columns sends a group."""
-    assert core.delta is not None
-    return Rule(core.delta.x, core.delta.h, core.delta_group)
+from lstmsim.model.numerics.delta import grouped, least_change
 
 
 @dataclass(eq=False)
