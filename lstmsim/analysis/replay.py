@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain
-from math import isfinite
+from math import isfinite, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.fixed import FixedArithmetic
-from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
+from lstmsim.model.numerics.golden import NetworkRun, Sender, float_arithmetic, run_network
 from lstmsim.model.numerics.jobs import (
     JobData,
     JobNumbers,
@@ -78,7 +79,9 @@ class Checked:
     """The result of a job's replay. In fixed point its outputs are equal to the golden model bit for bit.
 
     values: how many outputs were compared.
-    float_error: largest difference in float64, as a part of the largest value.
+    float_error: largest difference in float64, as a part of the largest value; NaN: the trace is one of fixed point
+        alone, because cycles depend on the numbers.
+    fixed_executed: whether the trace was executed in fixed point; no: it is one of float64 alone.
     accuracy: of the fixed-point run, which `saturated` and `overflowed` count values of, against float64.
     fixed, float64: outputs of the machine in fixed and in floating point, [steps, outputs], as real numbers.
     """
@@ -92,6 +95,7 @@ class Checked:
     accuracy: Accuracy
     fixed: NDArray[np.float64]
     float64: NDArray[np.float64]
+    fixed_executed: bool = True
 
 
 def check_numerics(
@@ -108,7 +112,8 @@ def check_numerics(
         quality = accuracy(output, floats[index].golden.output())
         lost = own.saturated, own.overflowed
         name = scenario.jobs[index].name
-        checks.append(Checked(name, data[index], values, floats[index].error, *lost, quality, output, exact))
+        error, executed = floats[index].error, not isnan(own.error)
+        checks.append(Checked(name, data[index], values, error, *lost, quality, output, exact, executed))
     return tuple(checks)
 
 
@@ -126,8 +131,16 @@ def execute(
     every = fixed_numbers(data, scenario.precision) if fixed else float_numbers(data)
     numbers = {index: each for index, each in every.items() if ran[index]}
     _refuse_what_has_no_beginning(scenario, numbers)
-    golden = run_jobs(numbers)
+    target = target_of(scenario.chip.kind)
+
+    def senders(index: int, own: JobNumbers) -> Sequence[Sender]:
+        return target.senders(scenario.chip, scenario.jobs[index], own.arithmetic)
+
+    golden = run_jobs(numbers, senders)
     lost = {index: _lost(each) for index, each in numbers.items()}
+    if target.reads_numbers(scenario.chip) and fixed != scenario.precision_given:
+        # the trace is of the other arithmetic, in which other columns were sent
+        return {index: Executed(golden[index], golden[index], nan, *lost[index]) for index in numbers}
     done = replay(scenario, program, trace, numbers, progress)
     executed = {}
     for index, own in numbers.items():
@@ -139,7 +152,8 @@ def execute(
             executed[index] = Executed(done[index], golden[index], 0.0, *lost[index])
         else:
             before = None if own.follows is None else golden[own.follows]
-            executed[index] = _close(name, data[index].network, own.after(before), done[index], golden[index])
+            moved = partial(senders, index, own)
+            executed[index] = _close(name, data[index].network, own.after(before), done[index], golden[index], moved)
     return executed
 
 
@@ -156,9 +170,17 @@ def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobN
     refuse(mistakes)
 
 
-def _close(name: str, network: Network, stimulus: Stimulus, done: NetworkRun, golden: NetworkRun) -> Executed:
+def _close(
+    name: str,
+    network: Network,
+    stimulus: Stimulus,
+    done: NetworkRun,
+    golden: NetworkRun,
+    senders: Callable[[], Sequence[Sender]],
+) -> Executed:
     """Compare a float64 run with the golden run; `ReplayError` if they differ by more than the order of additions."""
-    moved = run_network(float_arithmetic(_last_bits_changed(network)), _last_bit_of_states(stimulus))
+    changed = float_arithmetic(_last_bits_changed(network))
+    moved = run_network(changed, _last_bit_of_states(stimulus), senders=senders())
     allowed = max(FLOAT_TOLERANCE, _MARGIN * _difference(moved, golden))
     error = _difference(done, golden)
     if not error <= allowed:
@@ -241,9 +263,10 @@ def checks_document(checks: Sequence[Checked], precision: Precision, rejected: i
     rows = []
     for each in checks:
         sqnr = f"{each.accuracy.sqnr_db:.1f} dB" if isfinite(each.accuracy.sqnr_db) else "-"
-        error = f"{each.float_error:.0e}" if each.float_error else "0"
+        error = "not run" if isnan(each.float_error) else f"{each.float_error:.0e}" if each.float_error else "0"
         names = each.job, each.data.weights, each.data.inputs, each.values
-        rows.append((*names, "equal", error, sqnr, each.saturated, each.overflowed))
+        fixed = "equal" if each.fixed_executed else "not run"
+        rows.append((*names, fixed, error, sqnr, each.saturated, each.overflowed))
     weak = [each.job for each in checks if each.accuracy.sqnr_db < _WEAK_DB]
     widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
     return Document.of(
@@ -270,8 +293,9 @@ def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
             "begins_with": each.data.begins or "0",
             "calibrated_on": each.data.calibrated_on or None,
             "outputs": each.values,
-            "fixed_point_equal": True,
-            **picked(each, "float_error saturated overflowed sqnr_db=accuracy.sqnr_db"),
+            "fixed_point_equal": each.fixed_executed or None,
+            "float_error": None if isnan(each.float_error) else each.float_error,
+            **picked(each, "saturated overflowed sqnr_db=accuracy.sqnr_db"),
         }
         for each in checks
     ]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lstmsim.analysis.stall_words import pe_names
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_ms, rank_below, tops
+from lstmsim.machines.registry import target_of
 from lstmsim.model.figures import CoreFigures, MainUnit, PlannedProducts, Words
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario, cores_at_once
@@ -194,6 +195,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     layers: what each layer of each model took of the main units; empty where operations belong to no layer.
+    left_out: share of the groups of columns that were not sent, 0 to 1; None: the machine sends all.
     stamping: gives the stamp, when it is first asked for; None: nobody asked.
     """
 
@@ -213,12 +215,18 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: bool = False
     kernels: tuple[str, ...] = ()
     layers: tuple[LayerReport, ...] = ()
+    left_out: float | None = None
     stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def stamp(self) -> Stamp | None:
         """What the cycles are exact against, and which keys are assumptions; None: nobody asked."""
         return None if self.stamping is None else self.stamping()
+
+    @property
+    def effective_tops(self) -> float:
+        """10^12 operations a second if columns that were left out are counted as well, as for a dense machine."""
+        return tops(sum(job.macs for job in self.jobs), self.makespan_cycles, self.frequency_mhz)
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -297,6 +305,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | 
         memory_busy_cycles=beside[0] if beside else None,
         remarks=remarks,
         requests=len(came) > len({tenant for tenant, *_ in came}),
+        left_out=target_of(chip.kind).left_out(chip, [scenario.jobs[job.number] for job in jobs]),
     )
 
 

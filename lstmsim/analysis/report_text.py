@@ -176,6 +176,9 @@ def _summary(report: Report) -> Section:
 
 def _of_some_runs(report: Report) -> Iterator[str]:
     """The lines on deadlines, jobs that were not served, and a memory."""
+    if report.left_out is not None:
+        text = f"left out: {100 * report.left_out:.1f} % of the groups of columns, which have not changed enough"
+        yield f"{text}; with them, as a dense machine counts, effective {report.effective_tops:.4g} TOPS"
     due = [job for job in report.jobs if job.deadline is not None]
     if due:
         yield f"deadlines: {sum(job.missed for job in due):,} of {len(due):,} missed"
@@ -235,6 +238,8 @@ def _json_of_some_runs(report: Report) -> dict[str, Any]:
     layer = "model layer cell hidden input directions cycles macs slots utilization"
     planned = report.planned
     entries: dict[str, Any] = {
+        "left_out": report.left_out,
+        "effective_tops": None if report.left_out is None else report.effective_tops,
         "layers": [picked(each, layer) for each in report.layers],
         "rejected": [picked(job, "name arrival at") for job in report.rejected],
         "memory": None if report.memory_busy_cycles is None else {"busy_cycles": report.memory_busy_cycles},

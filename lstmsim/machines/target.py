@@ -235,6 +235,10 @@ class Entries:
         """Whether cycles depend on what jobs compute: their `density` or their `numbers` then say it."""
         return False
 
+    def left_out(self, chip: Any, jobs: Sequence[Job]) -> float | None:
+        """The share of the groups of columns that jobs do not send, 0 to 1; None: the machine sends all."""
+        return None
+
     def senders(self, chip: Any, job: Job, arithmetic: Sequence[Sequence[Arithmetic]]) -> Sequence[Sender]:
         """For each layer what its products see in place of its vectors; empty: the vectors."""
         return ()

@@ -60,6 +60,22 @@ def sent_by(job: Job, core: ColumnCore) -> AllSent:
     return [[Sent(each["x"], each.get("h", nothing)) for each in own.sent] for own in senders]
 
 
+def left_out(chip: ColumnNpu, jobs: Iterable[Job]) -> float | None:
+    """The share of the groups that jobs do not send; the last group of a step's order is always sent."""
+    sent = total = 0
+    for job in jobs:
+        core = chip.cores[job.allowed(len(chip.cores))[0]]
+        if core.delta is None:
+            continue
+        for number, steps in enumerate(sent_by(job, core)):
+            forced = (job.model.layer_order == "step" and number > 0) or not len(steps[0].h)
+            for x, h in steps:
+                last = x if forced else h
+                sent += int(x.sum() + h.sum()) + (not last[-1])
+                total += len(x) + len(h)
+    return 1 - sent / total if total else None
+
+
 def delta_phases(job: Job, core: ColumnCore) -> Phases:
     """The phases of a job on a core with delta columns: the same object for equal arguments."""
     key = (what_is_read(job.model, core), core.delta, job.steps, job.density, job.numbers)

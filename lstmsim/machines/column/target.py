@@ -169,6 +169,13 @@ class _ColumnTarget(Target):
     def reads_numbers(self, chip: ColumnNpu) -> bool:
         return any(core.delta is not None for core in chip.cores)
 
+    def left_out(self, chip: ColumnNpu, jobs: Sequence[Job]) -> float | None:
+        if not self.reads_numbers(chip):
+            return None
+        from lstmsim.machines.column.delta import left_out
+
+        return left_out(chip, jobs)
+
     def senders(self, chip: ColumnNpu, job: Job, arithmetic: Sequence[Sequence[Arithmetic]]) -> Sequence[Sender]:
         core = chip.cores[job.allowed(len(chip.cores))[0]]
         if core.delta is None:

@@ -15,7 +15,7 @@ from lstmsim.model.model import Precision
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.calibration import calibrate
 from lstmsim.model.numerics.fixed import fixed_chip
-from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
+from lstmsim.model.numerics.golden import NetworkRun, Sender, float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
 
 
@@ -140,13 +140,18 @@ def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence
     return replace(stimulus, initial=initial)
 
 
-def run_jobs(jobs: Mapping[int, JobNumbers]) -> dict[int, NetworkRun]:
-    """Run the golden model of every job; a job runs after the job that it follows, which has a smaller key."""
+def run_jobs(
+    jobs: Mapping[int, JobNumbers], senders: Callable[[int, JobNumbers], Sequence[Sender]] = lambda _, __: ()
+) -> dict[int, NetworkRun]:
+    """Run the golden model of every job; a job runs after the job that it follows, which has a smaller key.
+
+    senders: gives for a job what the products of each layer see in place of its vectors; empty: the vectors.
+    """
     runs: dict[int, NetworkRun] = {}
     for index in sorted(jobs):
         own = jobs[index]
         before = None if own.follows is None else runs[own.follows]
-        runs[index] = run_network(own.arithmetic, own.after(before))
+        runs[index] = run_network(own.arithmetic, own.after(before), senders=senders(index, own))
     return runs
 
 
