@@ -235,6 +235,10 @@ class Entries:
         """Whether cycles depend on what jobs compute: their `density` or their `numbers` then say it."""
         return False
 
+    def with_threshold(self, chip: Any, threshold: float) -> Any | None:
+        """The chip with this least change of an element, of x and of h; None: the machine skips no columns."""
+        return None
+
     def left_out(self, chip: Any, jobs: Sequence[Job]) -> float | None:
         """The share of the groups of columns that jobs do not send, 0 to 1; None: the machine sends all."""
         return None

@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError, refuse
 from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, with_vp
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
@@ -168,6 +168,10 @@ class _ColumnTarget(Target):
 
     def reads_numbers(self, chip: ColumnNpu) -> bool:
         return any(core.delta is not None for core in chip.cores)
+
+    def with_threshold(self, chip: ColumnNpu, threshold: float) -> ColumnNpu:
+        cores = [replace(core, delta=replace(core.delta or Delta(), x=threshold, h=threshold)) for core in chip.cores]
+        return replace(chip, cores=tuple(cores))
 
     def left_out(self, chip: ColumnNpu, jobs: Sequence[Job]) -> float | None:
         if not self.reads_numbers(chip):

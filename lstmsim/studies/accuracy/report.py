@@ -42,6 +42,7 @@ def accuracy_document(report: AccuracyReport, steps: bool = False) -> Document:
         None if study.words is None else _words(study.words),
         *(map(_steps_grid, study.jobs) if steps else ()),
         _bits(report.by_bits) if report.by_bits else None,
+        _thresholds(report) if report.by_threshold else None,
     )
 
 
@@ -120,6 +121,24 @@ def _bits(by_bits: Mapping[int, Study]) -> Section:
     )
 
 
+def _thresholds(report: AccuracyReport) -> Section:
+    jobs = report.given.jobs
+    head = ["threshold", "cycles", "against 0" if 0.0 in report.by_threshold else "against first", "left out, %"]
+    head += [f"SQNR dB {job_title(job)}" for job in jobs[:_JOB_LIMIT]]
+    first = report.by_threshold.get(0.0) or next(iter(report.by_threshold.values()))
+    rows = [
+        [f"{threshold:g}", own.cycles, f"{own.cycles / first.cycles:.3f}", f"{100 * own.left_out:.1f}"]
+        + [_decibels(each.sqnr_db) for each in own.accuracy[:_JOB_LIMIT]]
+        for threshold, own in report.by_threshold.items()
+    ]
+    numbers = "the scenario's fixed point" if report.fixed else "float64"
+    return Section.of(
+        grid(head, rows),
+        f"in {numbers}, with columns skipped, against float64 without; cycles are those of these very data",
+        title="THRESHOLDS: columns are skipped whose elements change by less, of x and of h",
+    )
+
+
 def _error(value: float) -> str:
     return f"{value:.2e}" if value else "0"
 
@@ -149,7 +168,20 @@ def _data(report: AccuracyReport) -> dict[str, Any]:
         **picked(report, "scenario other_numbers"),
         **_study_data(report.given, steps=True),
         "bits": [{"bits": bits, **_study_data(study, steps=False)} for bits, study in report.by_bits.items()],
+        **({"thresholds": _threshold_data(report)} if report.by_threshold else {}),
     }
+
+
+def _threshold_data(report: AccuracyReport) -> list[dict[str, Any]]:
+    names = "max_error rms_error sqnr_db"
+    return [
+        {
+            "threshold": threshold,
+            **picked(own, "cycles left_out"),
+            "jobs": [picked(each, names) for each in own.accuracy],
+        }
+        for threshold, own in report.by_threshold.items()
+    ]
 
 
 def _study_data(study: Study, steps: bool) -> dict[str, Any]:

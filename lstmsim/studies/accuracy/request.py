@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.base.keys import Key
@@ -27,6 +28,17 @@ def _widths(text: str) -> range:
     return range(low, high + 1)
 
 
+def _thresholds(text: str) -> tuple[float, ...]:
+    """The numbers of a list with commas."""
+    try:
+        numbers = tuple(float(each) for each in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or any(not 0 <= each < inf for each in numbers):
+        raise ValueError(f"expected numbers of at least 0 with commas between them, like 0,0.02,0.05; got {text}")
+    return numbers
+
+
 @record
 class AccuracyRequest:
     """A scenario, and at which widths its jobs are computed."""
@@ -41,6 +53,14 @@ class AccuracyRequest:
             "Repeat with weights and vectors of each width in this range; with --plot 4:12 unless given.",
             metavar="LOW:HIGH",
             read=_widths,
+        ),
+    ] = ()
+    thresholds: Annotated[
+        Sequence[float],
+        Key(
+            "Run again with columns skipped whose elements change by less than each of these thresholds.",
+            metavar="T,T,...",
+            read=_thresholds,
         ),
     ] = ()
     progress: Progress = None
@@ -61,11 +81,16 @@ def accuracy(request: AccuracyRequest) -> AccuracyReport:
     """
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.accuracy.study import AccuracyReport, accuracy_cases, studies, with_bits, words_of
+    from lstmsim.studies.accuracy.thresholds import senders_of, skipped
     from lstmsim.studies.shared.loading import load_scenario
 
     loaded, bits = load_scenario(request.scenario, request.overrides), request.bits
     precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
     cases = accuracy_cases(loaded, request.random_weights)
-    given, *others = studies(cases, precisions, words_of(loaded), request.progress)
-    other = target_of(loaded.chip.kind).other_numbers
-    return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)), other)
+    target = target_of(loaded.chip.kind)
+    # words are spelled without skipping: the decoder is asked again for sequences that have grown
+    words = None if target.reads_numbers(loaded.chip) else words_of(loaded)
+    given, *others = studies(cases, precisions, words, request.progress, senders_of(loaded, dict(enumerate(cases))))
+    by_bits = dict(zip(bits, others, strict=True))
+    found = skipped(loaded, cases, request.thresholds)
+    return AccuracyReport(loaded.name, given, by_bits, target.other_numbers, found, bool(loaded.precision_given))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,11 +31,14 @@ from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.calibration import Range, calibrate
 from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_chip
-from lstmsim.model.numerics.golden import float_arithmetic, initial_states, step
-from lstmsim.model.numerics.jobs import JobData, fixed_numbers, float_numbers, run_jobs
+from lstmsim.model.numerics.golden import Sender, float_arithmetic, initial_states, step
+from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers, float_numbers, run_jobs
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
+
+if TYPE_CHECKING:
+    from lstmsim.studies.accuracy.thresholds import Skipped
 
 #: Symbols that the encoder reads: rows of its embedding.
 GRAPHEMES = ("<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz")
@@ -205,6 +209,8 @@ def _part(folder: Path, name: str, shapes: dict[str, tuple[int, ...]]) -> tuple[
         raise placed(error, str(path)) from None
 
 
+#: From a case and its numbers to what the products of each layer see in place of its vectors.
+Senders = Callable[[int, JobNumbers], Sequence[Sender]]
 #: Called with the steps that are done and the steps in all.
 Progress = Callable[[int, int], None]
 
@@ -267,12 +273,16 @@ class AccuracyReport(Table, forms="lstmsim.studies.accuracy.report"):
     given: measurements at the scenario's own precision.
     by_bits: width of weights and vectors in bits to measurements; empty if no widths were asked for.
     other_numbers: a sentence without a full stop where the scenario's chip does not compute in this fixed point.
+    by_threshold: least change that is sent to a run in which smaller ones were skipped; empty if nobody asked for any.
+    fixed: whether these runs are in fixed point; else in float64.
     """
 
     scenario: str
     given: Study
     by_bits: Mapping[int, Study]
     other_numbers: str = ""
+    by_threshold: Mapping[float, Skipped] = field(default_factory=dict)
+    fixed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +306,12 @@ def studies(
     precisions: Sequence[Precision],
     words: tuple[G2p, Sequence[str]] | None = None,
     progress: Progress | None = None,
+    senders: Senders | None = None,
 ) -> tuple[Study, ...]:
-    """Measure every case, and the spelling of words, at each precision."""
+    """Measure every case, and the spelling of words, at each precision.
+
+    senders: gives what the products of a case see in fixed point, where columns are skipped.
+    """
     different, numbered = list(dict.fromkeys(precisions)), dict(enumerate(cases))
     steps = sum(len(case.stimulus.x) for case in cases)
     letters = 0 if words is None else sum(len(word) for word in words[1])
@@ -308,7 +322,7 @@ def studies(
     spelled = None if words is None else spelling(*words, note)
     measured = {}
     for precision in different:
-        jobs = _jobs_accuracy(numbered, outputs, precision)
+        jobs = _jobs_accuracy(numbered, outputs, precision, senders)
         note(steps)
         own = None if spelled is None else words_accuracy(spelled, precision, note)
         measured[precision] = Study(precision, jobs, own)
@@ -328,10 +342,13 @@ def _counter(total: int, progress: Progress | None) -> Callable[[int], None]:
 
 
 def _jobs_accuracy(
-    cases: Mapping[int, Case], references: Mapping[int, NDArray[np.float64]], precision: Precision
+    cases: Mapping[int, Case],
+    references: Mapping[int, NDArray[np.float64]],
+    precision: Precision,
+    senders: Senders | None,
 ) -> tuple[JobAccuracy, ...]:
     numbers = fixed_numbers(cases, precision)
-    runs = run_jobs(numbers)
+    runs = run_jobs(numbers, *([senders] if senders else []))
     return tuple(
         JobAccuracy(case, accuracy(runs[index].output(), references[index]), *_lost(numbers[index].arithmetic))
         for index, case in cases.items()
