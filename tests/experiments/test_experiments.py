@@ -143,6 +143,26 @@ def test_precision() -> None:
     assert f"| {beside.sqnr_db:.1f} | {beside.changed} | {beside.largest:.3f} |" in printed
 
 
+def test_delta_columns() -> None:
+    script, expected = load("delta_columns")
+    few = script.results((1,), (0.0, 0.02))
+    rows = numbers(script.summary(few).partition("## The front")[0])
+    assert len(rows) == 2
+    assert rows <= numbers(expected)
+    assert "\n".join(script.ANSWER) in expected
+    by_ep = [part for part in expected.partition("## The front")[0].split("## EP ")[1:]]
+    of_dense = {part.split(",")[0]: part.split("| 0.02 | ")[1].split(" | ")[1:4] for part in by_ep}
+    assert [of_dense[ep][0] for ep in ("1", "2", "4")] == ["0.478", "0.598", "0.789"]
+    assert all(0.99 < float(of_dense[ep][0]) < 1.01 for ep in ("16", "32"))
+    assert all(" 0 |" in part.split("| 0.02 | ")[1].splitlines()[0] for part in by_ep)
+    larger = {
+        line.split(" | ")[1]: line.strip("| ").split(" | ")[2:] for line in expected.splitlines() if ",0" in line[:8]
+    }
+    assert float(larger["4"][2]) > 0.99
+    assert all(float(larger[ep][2]) > 1 for ep in ("8", "16"))
+    assert larger["2"][0] == "22,323"
+
+
 @pytest.mark.long
 def test_words_and_voices_at_a_precision() -> None:
     """`tests/studies/accuracy/test_g2p.py` holds in the usual run how words are counted."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.model.scenario import Job, Scenario
+from tests.oracle.delta import DeltaThread
 from tests.oracle.thread import NEVER, Thread
 from tests.oracle.tiles import row_blocks
 
@@ -90,7 +91,8 @@ def simulate(scenario: Scenario) -> tuple[list[tuple[int, int, int, int]], list[
             ]
             if job.arrival <= now and allowed:
                 core = cores[min(allowed)[1]]
-                core.threads[core.threads.index(None)] = Thread(index, job, now, core.core)
+                make = Thread if core.core.delta is None else DeltaThread
+                core.threads[core.threads.index(None)] = make(index, job, now, core.core)
                 order.remove(index)
         for core in cores:
             core.cycle(now)

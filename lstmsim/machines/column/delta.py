@@ -164,18 +164,18 @@ def _sent_groups(shape: StageShape, sent: Sent, sources: Mapping[str, Source | N
     for vector in vectors:
         source, flags = sources[vector], getattr(sent, vector).copy()
         flags[-1] |= vector == vectors[-1]
-        number = 0
-        framed = source is None and vector == "x"
-        for run in column_groups(shape, vector, source.read_on(0) if source else [], frame=framed):
-            for place in range(run.first, run.first + run.length):
-                # elements of a vector become visible in their order, so the last wait is enough
-                if run.waits:
-                    waits[vector] = _late(run.waits[-1], late)
-                frame = max(frame, (1 + late) * run.frame)
-                if flags[number // per]:
-                    yield Group(run.columns, tuple(waits.values()), frame, place)
-                    waits, frame = {}, 0
-                number += 1
+        runs = column_groups(shape, vector, source.read_on(0) if source else [], frame=not source and vector == "x")
+        tiles = [run._replace(first=run.first + place, length=1) for run in runs for place in range(run.length)]
+        for number, is_sent in enumerate(flags.tolist()):
+            own = tiles[number * per : (number + 1) * per]
+            # elements of a vector become visible in their order, so the last wait is enough
+            if own[-1].waits:
+                waits[vector] = _late(own[-1].waits[-1], late)
+            frame = max(frame, (1 + late) * own[-1].frame)
+            if is_sent:
+                yield own[0]._replace(waits=tuple(waits.values()), frame=frame)
+                yield from (each.plain() for each in own[1:])
+                waits, frame = {}, 0
 
 
 def _runs(groups: Iterable[Group]) -> Iterator[Group]:
