@@ -15,12 +15,17 @@ from functools import cache
 
 import numpy as np
 
+from experiments.holds import as_it_is, held_paragraph
 from experiments.precision.run import exact, speech
 from lstmsim import engines, machines
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines.column.delta import left_out, rule_of
+from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.model.numerics.delta import sent_run
+from lstmsim.model.numerics.jobs import OwnNumbers
 from lstmsim.model.scenario import Scenario
+from lstmsim.report.stability import Conclusions
+from lstmsim.studies.shared.stability import Vary
 
 STEPS, NPE = 174, 512
 ARRAYS = (512, 1024, 2048, 4096, 8192)
@@ -79,6 +84,8 @@ def point(ep: int, threshold: float | None, late: int = 4, npe: int = NPE) -> Po
     if threshold is None:
         return Point(ep, None, cycles, 0.0, 0, 0.0)
     core, numbers = own.chip.cores[0], own.jobs[0].numbers
+    assert isinstance(numbers, OwnNumbers)
+    assert isinstance(own.chip, ColumnNpu)
     run, _ = sent_run(numbers, rule_of(core), by_step=False)
     ours, theirs = speech(run.output()), speech(exact("silero-vad-16k")[0])
     changed = int(np.count_nonzero((ours > 0.5) != (theirs > 0.5)))
@@ -148,6 +155,23 @@ def latencies() -> str:
     return "\n".join([*lines, ""])
 
 
+def conclusions(vary: Vary = as_it_is) -> Conclusions:
+    """At which EP a threshold of 0.02 takes fewer cycles than the core without delta columns."""
+    answers = {}
+    for ep in EPS:
+        cycles = []
+        for threshold in (0.02, None):
+            own = scenario(ep, threshold)
+            cycles.append(engines.totals(machines.lower(vary(own.chip), own.jobs)).makespan_cycles)
+        answers[f"EP {ep}"] = "skipping is shorter" if cycles[0] < cycles[1] else "skipping is not shorter"
+    return answers
+
+
+def holds() -> str:
+    """Whether these conclusions hold, as a paragraph."""
+    return held_paragraph([scenario(1, 0.02).chip], conclusions)
+
+
 def arrays() -> str:
     """Larger arrays with VP 512, which is all rows of the network: EP grows, and a step waits more for its results."""
     lines = ["", "## Larger arrays, all with VP 512 (all rows of a step at once)", ""]
@@ -167,7 +191,7 @@ def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     if small:
         return summary(results((4,), (0.0, 0.02)))
-    return summary(results(), ANSWER) + arrays() + latencies()
+    return summary(results(), ANSWER) + arrays() + latencies() + holds()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def halved(latency: object) -> dict[str, int]:
     latency: a description whose fields are cycles.
     """
     values = vars(latency)
-    return {key: -(-value // 2) for key, value in values.items()}
+    return {key: -(-value // 2) for key, value in values.items() if value is not None}
 
 
 def one_more_core(chip: Any, jobs: Sequence[Job]) -> list[Change]:

@@ -75,6 +75,7 @@ OTHERS = {
         "--trace-window",
         "--device",
         "--bits",
+        "--thresholds",
         "--until-half-width",
         "--bound",
         "--policies",

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from lstmsim import ColumnCore, ColumnNpu, InputError, Job, Latency, Layer, Model, Scenario, cell, run
-from lstmsim.machines.column.npu import Exchange, Memory
+from lstmsim.machines.column.npu import Delta, Exchange, Memory
 
 CORE = ColumnCore(npe=64, ep=4, vp=16)
 MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))
@@ -96,6 +96,8 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "quantize": 4,
         "writeback": 4,
         "divide": 16,
+        "delta": None,
     }
+    assert replace(core, delta=Delta()).delta_cycles == 4
     assert (Exchange().latency_cycles, Exchange().width) == (8, 64)
     assert (Memory(1).latency_cycles, Memory(1).prefetch_blocks) == (64, 2)

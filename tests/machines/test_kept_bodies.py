@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column import phases as bodies
-from lstmsim.machines.column.npu import ColumnCore, Latency
+from lstmsim.machines.column.npu import ColumnCore, Delta, Latency
 from lstmsim.machines.column.phases import Kept, _once, layer_phases, model_phases, repeated, split_phases, step_phases
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
@@ -28,6 +28,7 @@ BESIDE: dict[str, Any] = {
     "switch_cycles": 5,
     "weight_kib": 100,
     "weight_bits": 4,
+    "delta": Delta(),
 }
 WITHIN: dict[str, Any] = {"ep": 2, "vp": 8, "tail_width": 1, "block_order": "column"}
 
@@ -74,7 +75,11 @@ def test_what_the_bodies_do_not_depend_on_shares_them(name: str) -> None:
     assert (one.repeat, more.repeat) == (3, 4)
 
 
-@pytest.mark.parametrize("name", [*WITHIN, *(f"latency.{each.name}" for each in fields(Latency))])
+#: `latency.delta` is read on cores with delta columns alone, whose bodies are kept by what is sent.
+LATENCIES = [each.name for each in fields(Latency) if each.name != "delta"]
+
+
+@pytest.mark.parametrize("name", [*WITHIN, *(f"latency.{each}" for each in LATENCIES)])
 def test_what_the_bodies_depend_on_is_needed_to_find_them(name: str) -> None:
     if name in WITHIN:
         other = replace(CORE, accumulator_banks=9, **{name: WITHIN[name]})

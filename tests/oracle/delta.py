@@ -82,7 +82,7 @@ class DeltaThread(Thread):
     def state(self, now: int) -> str:
         if self.issued == len(self.tiles):
             return "drain"
-        tile, late = self.tiles[self.issued], self.core.latency.delta
+        tile, late = self.tiles[self.issued], (4 if self.core.latency.delta is None else self.core.latency.delta)
         made = [(key, name, unit) for kind, key, name, unit in tile.reads if kind == "made"]
         frames = [key[2] for kind, key, _, _ in tile.reads if kind == "frame"]
         if any(self.visible.get(each, NEVER) + late > now for each in made):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim.base.bounds import MAX_CONTEXTS
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.bounds import Column, Least
 from lstmsim.machines.column.npu import THREAD_POLICIES, ColumnCore, ColumnNpu, Latency
@@ -52,12 +53,15 @@ class Cores:
 
 
 def read(entry: Mapping[str, Any]) -> Cores:
-    """The core of an entry of a file, with defaults in place of what is left out."""
+    """The core of an entry of a file, with defaults in place of what is left out; `InputError` for delta columns."""
+    if entry.get("delta") is not None:
+        text = "skipped columns depend on data, so no bound on their cycles is proved: use a sweep"
+        raise InputError(Mistake("chip.cores: delta", text))
     known = {each.name: entry.get(each.name, each.default) for each in fields(ColumnCore)}
     if entry.get("vp") is None:
         known["vp"] = np.asarray(known["npe"]) // np.maximum(known["ep"], 1)
     own = dict(entry.get("latency") or {})
-    known["latency"] = {each.name: own.get(each.name, each.default) for each in fields(Latency)}
+    known["latency"] = {each.name: own.get(each.name, each.default) for each in fields(Latency) if each.name != "delta"}
     return Cores(**{each.name: known[each.name] for each in fields(Cores)})
 
 

@@ -157,7 +157,7 @@ def _sent_groups(shape: StageShape, sent: Sent, sources: Mapping[str, Source | N
     before. The last group of the order is always sent.
     sources: by vector, what gives its elements. Without a source x is a frame, and h is there from the start.
     """
-    late, per = shape.core.latency.delta, shape.core.delta_group // shape.core.ep
+    late, per = shape.core.delta_cycles, shape.core.delta_group // shape.core.ep
     vectors = list(issue_order(shape.stage, x_last))
     waits: dict[str, Wait] = {}
     frame = 0

@@ -223,7 +223,7 @@ def kept(sizes: Sizes) -> tuple[Part, ...]:
     last = Demand("elements sent last", core.threads * groups * sent, sent, writes=1)
     # an element is subtracted and its change compared with the threshold
     adders = 2 * core.ep * (precision.vector_bits + 1)
-    registers = core.latency.delta * core.ep * (precision.vector_bits + 1)
+    registers = core.delta_cycles * core.ep * (precision.vector_bits + 1)
     return (Part("differences", adders=adders, registers=registers, memories=(sums, last)),)
 
 

@@ -8,7 +8,7 @@ the patent's stated orderings come out with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
@@ -35,6 +35,8 @@ _DIVIDER = "assumption, because a pipelined divider takes about a cycle for each
 _COMPARED = "assumption, because a subtraction and a comparison take as long as `elementwise_add`"
 _SKIPPED = "assumption, because no source skips columns on a machine with an adder tree; as EdgeDRNN decides"
 _EVERY_COLUMN = "assumption, because the patent multiplies every column"
+#: Cycles of a comparison where a file does not say it.
+COMPARE_CYCLES = 4
 #: Largest threshold; larger than what vectors hold.
 _MOST_CHANGE = 1e9
 _OF_GROUP = "assumption, because the tiles of ep columns issue anyway"
@@ -84,7 +86,17 @@ class Latency:
     quantize: Annotated[int, _depth("a result is rounded to the width of vectors", low=0)] = 4
     writeback: Annotated[int, _depth("a result is written until it can be streamed", low=0)] = 4
     divide: Annotated[int, _depth("a quotient in the tail", source=_DIVIDER)] = 16
-    delta: Annotated[int, _depth("an element is compared with the one last sent", 0, _COMPARED)] = 4
+    delta: Annotated[
+        int | None,
+        Key(
+            "an element is compared with the one last sent, on cores with `delta`; left out: 4",
+            "cycles",
+            0,
+            bounds.MAX_LATENCY_CYCLES,
+            source=_COMPARED,
+            vary=True,
+        ),
+    ] = None
 
     def mistakes(self) -> list[tuple[str, str]]:
         """Latencies that the contract does not allow, as (key, sentence) pairs.
@@ -148,6 +160,10 @@ def _follow(values: dict[str, Any]) -> None:
     sentence = with_vp(values)
     if sentence:
         raise InputError(Mistake("core: ep", sentence))
+    if values.get("delta") is not None:
+        latency = values.get("latency", Latency())
+        if isinstance(latency, Latency) and latency.delta is None:
+            values["latency"] = replace(latency, delta=COMPARE_CYCLES)
 
 
 @checked("core", _follow)
@@ -193,6 +209,11 @@ class ColumnCore:
     def delta_group(self) -> int:
         """Elements of a group of columns that is sent or skipped as a whole."""
         return (self.delta and self.delta.group) or self.ep
+
+    @property
+    def delta_cycles(self) -> int:
+        """From a visible element until it is known whether its group is sent."""
+        return COMPARE_CYCLES if self.latency.delta is None else self.latency.delta
 
     @property
     def weight_capacity(self) -> int | None:

@@ -131,7 +131,10 @@ class _ColumnTarget(Target):
         sentence = with_vp(whole)
         if sentence:
             return Fault.at("ep", sentence, "npe")
-        return described(ColumnCore, whole)
+        core = described(ColumnCore, whole)
+        if core.delta is not None and core.latency.delta is None:
+            core = replace(core, latency=replace(core.latency, delta=core.delta_cycles))
+        return core
 
     def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
         return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -36,9 +35,6 @@ from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers, floa
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
-
-if TYPE_CHECKING:
-    from lstmsim.studies.accuracy.thresholds import Skipped
 
 #: Symbols that the encoder reads: rows of its embedding.
 GRAPHEMES = ("<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz")
@@ -263,6 +259,20 @@ class Study:
     precision: Precision
     jobs: tuple[JobAccuracy, ...]
     words: WordsAccuracy | None
+
+
+@dataclass(frozen=True, eq=False)
+class Skipped:
+    """A run at one threshold.
+
+    cycles: makespan of the scenario.
+    left_out: share of the groups of columns that were not sent.
+    accuracy: of each case against float64 without skipping, in the order of the cases.
+    """
+
+    cycles: int
+    left_out: float
+    accuracy: tuple[Accuracy, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.jobs import with_numbers
 from lstmsim.machines.registry import target_of
-from lstmsim.model.numerics.accuracy import Accuracy, accuracy
+from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.golden import Sender
 from lstmsim.model.numerics.jobs import JobNumbers, fixed_numbers, float_numbers, run_jobs
 from lstmsim.model.scenario import Chip, Scenario
-from lstmsim.studies.accuracy.study import Case
-
-
-@dataclass(frozen=True, eq=False)
-class Skipped:
-    """A run at one threshold.
-
-    cycles: makespan of the scenario.
-    left_out: share of the groups of columns that were not sent.
-    accuracy: of each case against float64 without skipping, in the order of the cases.
-    """
-
-    cycles: int
-    left_out: float
-    accuracy: tuple[Accuracy, ...]
+from lstmsim.studies.accuracy.study import Case, Skipped
 
 
 def senders_of(

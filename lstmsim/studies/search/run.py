@@ -18,7 +18,7 @@ from lstmsim.base.bounds import MAX_PES
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.machines.registry import KINDS, capability
+from lstmsim.machines.registry import KINDS, capability, target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.studies.search.array import Score, Scores, Searched, doublings, least_of, widest_vp
@@ -210,6 +210,9 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     if capability(chip.kind, "array_search") is None:
         able = [kind for kind in KINDS if capability(kind, "array_search") is not None]
         text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a {' or '.join(able)}"
+        raise InputError(Mistake(f"chip {chip.name}", text))
+    if target_of(chip.kind).reads_numbers(chip):
+        text = "its cycles depend on data, for which nothing is proved: vary EP and VP in a sweep"
         raise InputError(Mistake(f"chip {chip.name}", text))
     searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
     if not any(job.may_use(searched.cores) for job in scenario.jobs):

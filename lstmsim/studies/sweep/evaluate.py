@@ -175,7 +175,12 @@ def digest(content: Any) -> str:
 
 def _data(description: Any) -> dict[str, Any]:
     """A description as plain data; those inside it become data in their turn."""
-    return {name: getattr(description, name) for name in _names(description.__class__)}
+    names = _names(description.__class__)
+    return {name: own for name in names if (own := getattr(description, name)) is not None or name not in _CAME_LATER}
+
+
+#: Keys of descriptions that stand only where they are given, so that keys of points without them are as before.
+_CAME_LATER = ("delta",)
 
 
 @cache

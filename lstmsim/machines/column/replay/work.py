@@ -302,7 +302,7 @@ class Member:
         if not self.delta:
             return self._elements(place, vector, columns, cycle, who)
         # states before the first step need no comparison
-        late = 0 if vector == "h" and self.before(place) < 0 else self.core.latency.delta
+        late = 0 if vector == "h" and self.before(place) < 0 else self.core.delta_cycles
         values = self._elements(place, vector, columns, cycle - late, who)
         width = self.shape(place).layer.width(vector)
         return self.delta.of(place.layer, place.step, vector, columns, values, width)
