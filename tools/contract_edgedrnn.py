@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lstmsim.engines import run
-from lstmsim.machines.edgedrnn.lowering import MAC, UNITS, Lowering, Timing
+from lstmsim.machines.edgedrnn.lowering import ACTIVATION, MAC, UNITS, Lowering, Timing
 from lstmsim.machines.edgedrnn.numbers import Entry, Ints, Layer, Sizes, added, walked_over, wrapped
 from lstmsim.program.program import Buffer, Core, Program, Task
 
@@ -298,6 +298,6 @@ def finals_of(trace: Any, groups: Sequence[int]) -> list[list[int]]:
     columns = [trace.issue(name).tolist() for name in ("start", "phase", "operation", "unit")]
     made: dict[int, list[int]] = {}
     for start, phase, _, unit in sorted(zip(*columns, strict=True)):
-        if unit == MAC:
+        if unit == ACTIVATION:
             made.setdefault(phase, []).append(start)
     return [[starts[-1] - 5 * groups[phase] - 5, starts[-1]] for phase, starts in sorted(made.items())]

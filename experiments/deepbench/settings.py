@@ -132,7 +132,7 @@ def column_chip(
     """
     assert machine.pes is not None
     assert machine.frequency_mhz is not None
-    depths = Latency(**{key: latency * value for key, value in asdict(column_core().latency).items()})
+    depths = Latency(**{key: latency * value for key, value in asdict(column_core().latency).items() if value})
     core = replace(column_core(), threads=threads, tree_inputs=None, cat=1, latency=depths)
     core = replace(core, npe=machine.pes, ep=ep, vp=vp, tail_width=tail_width or core.tail_width)
     return ColumnNpu(f"column-wise, {machine.pes:,} PEs", machine.frequency_mhz, (core,))

@@ -54,6 +54,8 @@ CYCLES = (
     CycleName("barrier", "wait", 12, cause=8, everywhere=False),
     CycleName("dependence", "wait", 13, cause=9, everywhere=False),
     CycleName("start", "wait", 14, cause=10, everywhere=False),
+    CycleName("activation", "wait", 16, cause=11, everywhere=False),
+    CycleName("scan", "wait", 17, cause=12, everywhere=False),
     CycleName("drain", "rest", 6),
     CycleName("ready", "turn", 8, of_cores=False),
     CycleName("idle", "rest", 7),

@@ -1,7 +1,8 @@
 """From the entries of layer-steps to phases of a Program (docs/edgedrnn.md, section 11). No number is computed here.
 
-Times of the encoder stand one cycle later than in the text, so that every delay is at least 1. Heads, beats and
-activation share the multipliers: one unit, whose operations follow each other anyway.
+Times of the encoder stand one cycle later than in the text, so that every delay is at least 1. The multipliers
+also compute activations: a unit of its own here, so that the accounts of the multipliers name such cycles. Its
+operations follow theirs anyway.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Phase, Unit
 
 #: The units of a core. The multipliers are accounted.
-UNITS = (Unit("encoder", "fifo"), Unit("mac", "fifo"), Unit("command", "fifo"))
-ENCODER, MAC, COMMAND = range(3)
+UNITS = (
+    Unit("encoder", "fifo"),
+    Unit("mac", "fifo", pipeline="multipliers"),
+    Unit("command", "fifo"),
+    Unit("activation", "fifo"),
+)
+ENCODER, MAC, COMMAND, ACTIVATION = range(4)
 
 #: Cycles from the arrival of a job to the place where its first layer-step would begin behind another one.
 START = 3
@@ -80,7 +86,7 @@ class Lowering:
             gap = entry.tau - tick + (waits[0][place] if waits else 0)
             gap += START if not number and not place else 0
             tick = entry.tau
-            needs = [Dependence(self._final, 2, "hazard", phase=number - 1)] if number and not place else []
+            needs = [Dependence(self._final, 2, "activation", phase=number - 1)] if number and not place else []
             if waits and not place and self._last_input and self._last_input[2] + waits[1] > 3:
                 # the first input comes so long after the last one of the step before was read
                 phase, other, length = self._last_input
@@ -89,10 +95,16 @@ class Lowering:
             scan = self._put(ENCODER, gap, needs, "scan", named, frame=layer == 0 and not place, takes=0)
             if layer == 0 and entry.place == sizes.walked:
                 self._last_input = number, scan, gap
-            needs = [Dependence(scan, gap, "hazard")]
-            head_needs = needs + ([Dependence(last, 1, "hazard")] if commands and last == commands[-1] else [])
-            work = sizes.lanes if entry.delta else 0
-            head = self._put(MAC, 1, head_needs, "column" if work else "marker", named, frees=0, work=work)
+            needs = [Dependence(scan, gap, "scan")]
+            head_needs = list(needs)
+            if commands and last == commands[-1]:
+                head_needs.append(Dependence(last, 1, "memory"))
+            if number and not place:
+                # the entry comes later anyway: this names the cycles in which activations are computed
+                head_needs.append(Dependence(self._final, 1, "activation", phase=number - 1))
+            label, work = ("column", sizes.lanes) if entry.delta else ("marker", 0)
+            frame = layer == 0 and not place
+            head = self._put(MAC, 1, head_needs, label, named, frame=frame, frees=0, work=work)
             last = head
             if entry.delta:
                 limit = self.timing.outstanding
@@ -102,8 +114,9 @@ class Lowering:
                 last = self._column(head, command, before, sizes, named)
                 commands.append(last)
                 before = (last, -1)
-        groups = self._put(MAC, 5, [Dependence(last, 4, "dependence")], "activation", (layer,), count=sizes.groups + 1)
-        self._final = self._put(MAC, 1, [Dependence(groups, 5, "dependence")], "output", (layer,))
+        needs = [Dependence(last, 4, "activation")]
+        groups = self._put(ACTIVATION, 5, needs, "activation", (layer,), count=sizes.groups + 1)
+        self._final = self._put(ACTIVATION, 1, [Dependence(groups, 5, "activation")], "output", (layer,))
         if commands:
             self._last_beats = number, commands[-1]
         self.phases.append(Phase(Body(tuple(self._operations)), 1, first_step=step))

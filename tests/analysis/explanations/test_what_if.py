@@ -200,7 +200,7 @@ def test_pairs_are_simulated_where_a_change_helps_and_are_counted() -> None:
         "threads 1 -> 2, thread_policy coarse -> fine",
     )
     assert both.cycles == makespan(ColumnNpu("c", 260, (fine,)), jobs)
-    halved = replace(CORE.latency, **{name: -(-value // 2) for name, value in vars(CORE.latency).items()})
+    halved = replace(CORE.latency, **{name: -(-value // 2) for name, value in vars(CORE.latency).items() if value})
     quick = by_names["one more thread", "latencies halved"]
     assert quick.cycles == makespan(ColumnNpu("c", 260, (replace(fine, thread_policy="coarse", latency=halved),)), jobs)
     assert base - quick.saved_cycles == quick.cycles
