@@ -16,6 +16,7 @@ KINDS = {
     "row-npu": "lstmsim.machines.row.target",
     "parallel-device": "lstmsim.machines.parallel.target",
     "multicore": "lstmsim.machines.multicore.target",
+    "edgedrnn": "lstmsim.machines.edgedrnn.target",
 }
 
 

@@ -406,6 +406,13 @@ def data_words(job: Job) -> str:
     return f"Job {job.name}: the numbers of {os.path.basename(job.inputs) or 'no file'}"
 
 
+def for_data(jobs: Sequence[Job]) -> str:
+    """The end of a sentence on machines whose cycles depend on data: for which data they hold."""
+    words = list(dict.fromkeys(data_words(job).partition(": ")[2] for job in jobs))
+    more = f", and {len(words) - 1} more" if len(words) > 1 else ""
+    return f"cycles depend on the data: {words[0]}{more}" if words else "cycles depend on the data"
+
+
 def distinct_jobs(jobs: Iterable[Job]) -> tuple[Job, ...]:
     """The first job of each configuration, in the order of the jobs."""
     first: dict[Hashable, Job] = {}

@@ -162,6 +162,19 @@ def test_delta_columns() -> None:
     assert larger["2"][0] == "22,323"
 
 
+def test_edgedrnn() -> None:
+    script, expected = load("edgedrnn")
+    assert numbers(script.text(small=True)) <= numbers(expected)
+    assert "\n".join(script.ANSWER) in expected
+    assert "at a density of 9.9 % (ideal memory), 8.7 % (latency 40, one command)" in expected
+    last = [line.strip("| ").split(" | ") for line in expected.partition("on 32 multipliers each")[2].splitlines()]
+    rows = {cells[0]: [float(each.replace(",", "")) for each in cells[1:3]] for cells in last[6:12]}
+    assert list(rows) == ["1", "0.5", "0.2", "0.1", "0.05", "0"]
+    ratios = [own / edge for edge, own in rows.values()]
+    assert all(1 < each < 1.08 for each in ratios[:4])
+    assert all(each < 1 for each in ratios[4:])
+
+
 @pytest.mark.long
 def test_words_and_voices_at_a_precision() -> None:
     """`tests/studies/accuracy/test_g2p.py` holds in the usual run how words are counted."""

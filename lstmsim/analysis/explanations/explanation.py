@@ -13,9 +13,10 @@ from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, Critical
 from lstmsim.analysis.explanations.slowest import RequestCycles, Slowest, cycles_by_request, slowest
 from lstmsim.analysis.explanations.what_if import Prices, WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
+from lstmsim.machines.registry import target_of
 from lstmsim.model.figures import MainUnit, Words
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.accounts import issued_steps
+from lstmsim.program.accounts import issued_steps, useful_work
 from lstmsim.program.program import Program, Unit
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
@@ -388,7 +389,8 @@ def explain(
     makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
     words = {name: each for core in figures for name, each in core.words.items()}
     table = PathTable(index, path, words)
-    work = _work(scenario, trace)
+    skips = target_of(scenario.chip.kind).reads_numbers(scenario.chip)
+    work = sum(useful_work(program, trace)) if skips else _work(scenario, trace)
     peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     requests = cycles_by_request([job.name for job in scenario.jobs], program, trace, figures[0].unit.name)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words, requests)

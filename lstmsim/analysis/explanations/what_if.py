@@ -200,12 +200,15 @@ def what_if(
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
     most_pairs = min(MOST_PAIRS, _PAIR_ROWS // max(rows, 1))
 
+    # where skipping decides what is multiplied, the same jobs are asked for, whatever is multiplied
+    compared = 0 if target_of(scenario.chip.kind).reads_numbers(scenario.chip) else base_work
+
     def tried(changes: Sequence[Change], done: int, total: int) -> list[Alternative]:
         results = []
         for number, change in enumerate(changes, done):
             if progress is not None:
                 progress(number, total)
-            result = _tried(change, base_cycles, base_work, tasks)
+            result = _tried(change, base_cycles, compared, tasks)
             known = None if prices is None or result.cycles is None else prices(change)
             results.append(replace(result, price=known))
         return results

@@ -17,11 +17,11 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.passes import TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
 from lstmsim.machines.column.phases import kept_phases, operations_per_step, what_is_read
 from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
-from lstmsim.model.draws import drawn
+from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.delta import Flags, Rule, grouped, sent_run
 from lstmsim.model.numerics.jobs import OwnNumbers
-from lstmsim.model.scenario import Job, distinct_jobs
+from lstmsim.model.scenario import Density, Job, distinct_jobs
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.program.program import Phase
 
@@ -50,8 +50,7 @@ def rule_of(core: ColumnCore) -> Rule:
 def sent_by(job: Job, core: ColumnCore) -> AllSent:
     """What a job sends on a core with delta columns; `InputError` if nothing says it."""
     if job.density is not None:
-        own = job.density
-        return sent_at_random(job.model, job.steps, core.delta_group, (own.x, own.h), own.drawn_from)
+        return sent_at_random(job.model, job.steps, core.delta_group, job.density)
     if not isinstance(job.numbers, OwnNumbers):
         text = "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
         raise InputError(Mistake(f"job {job.name}", text))
@@ -114,23 +113,12 @@ def mistakes_of_jobs(chip: ColumnNpu, jobs: Iterable[Job]) -> list[Mistake]:
     return mistakes
 
 
-def sent_at_random(model: Model, steps: int, group: int, density: tuple[float, float], seed: int) -> list[list[Sent]]:
-    """What a job sends whose elements change with some probability, each by itself (rule 9): by layer, by step.
-
-    density: of x and of h, 0 to 1.
-    seed: of the draws; that of the job's place is added before.
-    """
-    layers, first = [], 0
-    for layer in model.layers:
-        width = layer.input + layer.hidden
-        chance = np.repeat([1000 * each for each in density], [layer.input, layer.hidden])
-        changed = drawn(seed, steps * width, 1000, first).reshape(steps, width) < chance
-        # the draws of h in step 0 are thrown away: there is no h yet
-        changed[0, layer.input :] = False
-        first += changed.size
-        parts = [np.split(each, [layer.input]) for each in changed]
-        layers.append([Sent(grouped(x, group), grouped(h, group)) for x, h in parts])
-    return layers
+def sent_at_random(model: Model, steps: int, group: int, density: Density) -> list[list[Sent]]:
+    """What a job sends whose elements change at random (rule 9): by layer, by step."""
+    return [
+        [Sent(grouped(x, group), grouped(h, group)) for x, h in zip(*each, strict=True)]
+        for each in changed(model, steps, density)
+    ]
 
 
 class _Before(NamedTuple):

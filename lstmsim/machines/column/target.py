@@ -22,7 +22,7 @@ from lstmsim.machines.column.plan import Plan, places
 from lstmsim.machines.column.subset import outside
 from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, StructuralModel, Target
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import SPLITS, Job, claims_of
+from lstmsim.model.scenario import SPLITS, Job, claims_of, for_data
 from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:
@@ -73,6 +73,18 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
         whole = tuple(replace(job, split="") for job in jobs)
         tried.append(Change("no job split", "each on one core", chip, whole))
     return tried
+
+
+def _thresholds(chip: ColumnNpu, jobs: Sequence[Job], how: str, factor: float) -> Change:
+    """All thresholds of skipped columns times a factor."""
+
+    def changed(core: ColumnCore) -> ColumnCore:
+        own = core.delta
+        return replace(core, delta=own and replace(own, x=factor * own.x, h=factor * own.h))
+
+    cores = tuple(map(changed, chip.cores))
+    no_price = "it changes what is computed: see `lstmsim accuracy`"
+    return Change(f"thresholds {how}", "delta.x, delta.h", replace(chip, cores=cores), tuple(jobs), no_price=no_price)
 
 
 def _on_cores(
@@ -238,7 +250,8 @@ class _ColumnTarget(Target):
         """Generated RTL, whatever the sizes and latencies, inside what can be written as Verilog."""
         why = outside(chip, jobs)
         if why:
-            return Evidence(inside=f"outside generated RTL: {why[0]}")
+            data = f"; {for_data(jobs)}" if self.reads_numbers(chip) else ""
+            return Evidence(inside=f"outside generated RTL: {why[0]}{data}")
         what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
         return Evidence(
             what, "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
@@ -278,9 +291,11 @@ class _ColumnTarget(Target):
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """What lies around the cores, then the cores themselves, the most telling first."""
+        skips = any(core.delta for core in chip.cores) and all(job.density is None for job in jobs)
         switches = any(core.switch_cycles for core in chip.cores)
         useful = (each for each in _OF_CORES.items() if switches or each[0] != "switches for free")
         own = [_on_cores(chip, jobs, name, change) for name, change in useful]
+        own += [_thresholds(chip, jobs, *each) for each in (("doubled", 2.0), ("halved", 0.5)) if skips]
         return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
 
     def order_changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from lstmsim.base.records import record
 from lstmsim.machines.edgedrnn.numbers import Entry, Sizes
-from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Phase, Unit
+from lstmsim.program.body_writer import NONE, BodyWriter
+from lstmsim.program.operations import CAUSE_NUMBERS, Dependence
+from lstmsim.program.program import Phase, Unit
 
 #: The units of a core. The multipliers are accounted.
 UNITS = (
@@ -49,17 +50,19 @@ class Lowering:
     timing: the memory.
     late: for each beat of weights in their order, cycles that it comes later; None: it never does.
     phases: of all layer-steps so far.
-    _operations: of the layer-step that is being made.
+    _rows: of the layer-step that is being made.
     _last_beats: phase and operation of the last beat of weights so far.
     _final: the last operation of the phase before.
     _last_input: phase, scan and cycles of that scan, of the last input of the first layer.
     _beats: how many beats of weights there were.
+    reset: cycles before the first layer-step.
     """
 
     timing: Timing
     late: Sequence[int] | None = None
+    reset: int = 0
     phases: list[Phase] = field(default_factory=list)
-    _operations: list[Operation] = field(default_factory=list)
+    _rows: BodyWriter = field(default_factory=BodyWriter)
     _last_beats: tuple[int, int] | None = None
     _final: int = 0
     _last_input: tuple[int, int, int] | None = None
@@ -78,13 +81,13 @@ class Lowering:
         waits: for each entry, cycles that its input comes later than the one before it, and how much later than the
             last input of the step before the first one comes; None: none comes late.
         """
-        number, self._operations = len(self.phases), []
+        number, self._rows = len(self.phases), BodyWriter()
         commands: list[int] = []  # the last beats of the columns of this layer-step
         before = None if self._last_beats is None else (self._last_beats[1], self._last_beats[0])
         last, tick = -1, -1
         for place, entry in enumerate(entries):
             gap = entry.tau - tick + (waits[0][place] if waits else 0)
-            gap += START if not number and not place else 0
+            gap += START + self.reset if not number and not place else 0
             tick = entry.tau
             needs = [Dependence(self._final, 2, "activation", phase=number - 1)] if number and not place else []
             if waits and not place and self._last_input and self._last_input[2] + waits[1] > 3:
@@ -119,7 +122,7 @@ class Lowering:
         self._final = self._put(ACTIVATION, 1, [Dependence(groups, 5, "activation")], "output", (layer,))
         if commands:
             self._last_beats = number, commands[-1]
-        self.phases.append(Phase(Body(tuple(self._operations)), 1, first_step=step))
+        self.phases.append(Phase(self._rows.body(), 1, first_step=step))
 
     def _put(
         self,
@@ -131,14 +134,17 @@ class Lowering:
         *,
         count: int = 1,
         frame: bool = False,
-        takes: int | None = None,
-        frees: int | None = None,
+        takes: int = NONE,
+        frees: int = NONE,
         work: int = 0,
     ) -> int:
         """Append an operation; its place in the body."""
-        made = Operation(unit, cycles, count, tuple(needs), frame, takes, frees, cycles, work, label, place)
-        self._operations.append(made)
-        return len(self._operations) - 1
+        rows = self._rows
+        for need in needs:
+            phase = NONE if need.phase is None else need.phase
+            rows.need(None, need.operation, need.delay, phase=phase, cause=CAUSE_NUMBERS[need.cause])
+        rows.operation(unit, label, place, cycles, count, frame, takes, frees, cycles, work)
+        return rows.size - 1
 
     def _column(
         self, head: int, command: int, before: tuple[int, int] | None, sizes: Sizes, place: tuple[int, ...]
