@@ -73,7 +73,9 @@ def small(memory: bool = False) -> Timeline:
             (132, 133, "contention"),
             (133, 134, "barrier"),
             (134, 137, "dependence"),
-            (137, 140, "start"),
+            (137, 138, "start"),
+            (138, 139, "activation"),
+            (139, 140, "scan"),
         )
         spans += [(1, start, end, state[name], 0, 0, 2) for start, end, name in others]
     return timeline_from(spans, rows, ("lstm-512 #0", "lstm-512 #1"), 140, "column-npu-64k")

@@ -235,6 +235,7 @@ def test_what_a_machine_counts_has_a_column(kind: str) -> None:
         "row-npu": "brainwave-s10",
         "parallel-device": "v100",
         "multicore": "epyc-7742",
+        "edgedrnn": "edgedrnn-8",
     }
     chip = scenario(MODELS[0]).chip if kind == "toy-cpu" else lstmsim.load_chip(preset[kind])
     target = registry.target_of(kind)

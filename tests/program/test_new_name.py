@@ -27,7 +27,7 @@ words = ", ".join(
 load_with(
     "lstmsim.program.stall_reasons",
     '    CycleName("drain", "rest", 6),\\n',
-    '    CycleName("refresh", "wait", 15, cause=10, everywhere=False),\\n',
+    '    CycleName("refresh", "wait", 18, cause=13, everywhere=False),\\n',
 )
 load_with(
     "lstmsim.analysis.stall_words",

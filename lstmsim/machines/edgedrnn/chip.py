@@ -11,9 +11,10 @@ from lstmsim.base.bounds import MAX_LATENCY_CYCLES
 from lstmsim.base.checks import checked
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record
+from lstmsim.machines.edgedrnn.words import STALLS, UNIT, WORDS
 from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.cells import CELLS
-from lstmsim.model.figures import CoreFigures, MainUnit, Words
+from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, data_words
 
@@ -32,8 +33,8 @@ def _one_of(name: str, known: tuple[int, ...]) -> str:
     return f"must be one of {', '.join(map(str, known))}, with which the RTL was compared"
 
 
-def _cycles(meaning: str, low: int = 0) -> Key:
-    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=_MEMORY, vary=True)
+def _cycles(meaning: str, low: int = 0, source: str = _MEMORY) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
 
 
 @checked("memory")
@@ -69,8 +70,8 @@ class Thresholds:
     (64, 128)
     """
 
-    x: Annotated[float, Key("of the input of each layer", "", 0, 511 / 256, source=_PAPER)] = 0.25
-    h: Annotated[float, Key("of the output of the step before", "", 0, 511 / 256, source=_PAPER)] = 0.25
+    x: Annotated[float, Key("of the input of each layer", "", 0, 511 / 256, source=_PAPER, vary=True)] = 0.25
+    h: Annotated[float, Key("of the output of the step before", "", 0, 511 / 256, source=_PAPER, vary=True)] = 0.25
 
     @property
     def registers(self) -> tuple[int, int]:
@@ -98,9 +99,7 @@ class DeltaCore:
     threshold: Annotated[Thresholds, Key("least changes that are sent", source=_PAPER)] = field(
         default_factory=Thresholds
     )
-    reset_cycles: Annotated[
-        int, Key("before each job, to clear what the last one left", "cycles", 0, MAX_LATENCY_CYCLES, source=_RESET)
-    ] = 0
+    reset_cycles: Annotated[int, _cycles("before each job, to clear what the last one left", source=_RESET)] = 0
 
     def mistakes(self) -> list[tuple[str, str]]:
         """List what is wrong with the numbers, as (key, sentence) pairs."""
@@ -148,38 +147,6 @@ class DeltaCore:
         return None
 
 
-#: Name of cycles or losses, or word of outputs -> words.
-WORDS = {
-    "busy": Words(
-        "weights of changed columns are multiplied",
-        glossary="the multipliers take a beat of weights, or a marker passes them",
-    ),
-    "padding": Words(
-        "markers pass the multipliers",
-        "the last element of a vector passes the multipliers, changed or not; so long no weight is multiplied",
-        useful="Where the multipliers are at work, {useful} of them multiply weights; else markers pass",
-    ),
-    "memory": Words(
-        "weights of a changed column are on their way",
-        "nothing is multiplied, because weights of a changed column are still on their way from the memory",
-        held_by="weights of columns (memory)",
-        next_wait="weights",
-        share="weights of a column are on their way",
-        spent="waiting for weights (memory)",
-    ),
-    "hazard": Words("never: the machine waits for entries, weights and activations"),
-    "backpressure": Words("never: a full FIFO holds the encoder back, not the multipliers"),
-    "scan": Words(held_by="the search for changes (scan)"),
-    "step to step": Words(way="from the activations of a layer to the first changed element of the next"),
-    "layer to layer": Words(way="from the activations of a layer to the first changed element of the one above"),
-    "lane": Words(glossary="one of the multiply-accumulators of a core", behind="thread"),
-    "column": Words(glossary="the weights of one element of a vector: 3 x hidden of them", behind="lane"),
-    "marker": Words(glossary="an entry without weights, for the last element of a vector", behind="column"),
-    "encoder": Words(glossary="walks over the elements of the vectors and finds those that changed", behind="marker"),
-}
-UNIT = MainUnit("mac", "multipliers", "lane")
-
-
 @checked("chip")
 @record
 class EdgeDrnn:
@@ -201,9 +168,8 @@ class EdgeDrnn:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them."""
-        stalls = ("memory", "activation", "scan")
         return tuple(
-            CoreFigures(core.pe, core.pe, {"pe": core.pe}, {"fifo": core.fifo}, stalls, WORDS, UNIT)
+            CoreFigures(core.pe, core.pe, {"pe": core.pe}, {"fifo": core.fifo}, STALLS, WORDS, UNIT)
             for core in self.cores
         )
 
@@ -214,4 +180,5 @@ class EdgeDrnn:
         core = self.cores[job.allowed(len(self.cores))[0]]
         order = ("layers run step by step on this machine, whatever `layer_order` says",)
         other = order if len(job.model.layers) > 1 and job.model.layer_order == "layer" else ()
-        return (f"cycles depend on the data. {data_words(job)}", *lost_words(job, core), *other)
+        lost = lost_words(job, core.pe, core.threshold.registers)
+        return (f"cycles depend on the data. {data_words(job)}", *lost, *other)

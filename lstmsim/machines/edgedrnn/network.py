@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.edgedrnn.chip import DeltaCore
 from lstmsim.machines.edgedrnn.numbers import ONE, Entry, Ints, Layer, Sizes, entries_of, walked_over
 from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
@@ -81,18 +80,18 @@ def layers_of(data: JobData, lanes: int) -> tuple[list[Layer], int]:
     return made, lost
 
 
-def run_of(numbers: OwnNumbers, core: DeltaCore) -> Run:
-    """Run the numbers of a job once and keep what came out."""
-    key = ("edgedrnn", numbers.index, core.pe, core.threshold)
+def run_of(numbers: OwnNumbers, lanes: int, thresholds: tuple[int, int]) -> Run:
+    """Run the numbers of a job once and keep what came out. thresholds: as the registers hold them."""
+    key = ("edgedrnn", numbers.index, lanes, thresholds)
     if key not in numbers.every.runs:
         data = numbers.data
-        layers, lost = layers_of(data, core.pe)
+        layers, lost = layers_of(data, lanes)
         frames = held(data.stimulus.x, _VECTOR)
         steps, outputs = [], []
         for frame in frames.values:
             values = np.concatenate([frame, np.zeros(layers[0].sizes.walked - len(frame), np.int64)])
             for layer in layers:
-                steps.append(layer.step(values, core.threshold.registers))
+                steps.append(layer.step(values, thresholds))
                 values = layer.h
             outputs.append(values)
         numbers.every.runs[key] = Run(steps, np.stack(outputs), lost, frames.lost)
@@ -100,21 +99,21 @@ def run_of(numbers: OwnNumbers, core: DeltaCore) -> Run:
     return made
 
 
-def entries(job: Job, core: DeltaCore) -> list[tuple[Entry, ...]]:
+def entries(job: Job, lanes: int, thresholds: tuple[int, int]) -> list[tuple[Entry, ...]]:
     """The entries of each layer-step of a job, layers within steps; `InputError` if nothing says what changes."""
     if job.density is not None:
-        return list(_drawn(job, core))
+        return list(_drawn(job, lanes, thresholds))
     if not isinstance(job.numbers, OwnNumbers):
         text = "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
         raise InputError(Mistake(f"job {job.name}", text))
-    return run_of(job.numbers, core).steps
+    return run_of(job.numbers, lanes, thresholds).steps
 
 
-def _drawn(job: Job, core: DeltaCore) -> Iterator[tuple[Entry, ...]]:
+def _drawn(job: Job, lanes: int, thresholds: tuple[int, int]) -> Iterator[tuple[Entry, ...]]:
     assert job.density is not None
-    sizes, layers = sizes_of(job.model, core.pe), changed(job.model, job.steps, job.density)
+    sizes, layers = sizes_of(job.model, lanes), changed(job.model, job.steps, job.density)
     # the bias changes once, from 0 to 1
-    first = ONE if core.threshold.registers[0] <= ONE else 0
+    first = ONE if thresholds[0] <= ONE else 0
     for step in range(job.steps):
         for own, flags in zip(sizes, layers, strict=True):
             x = np.zeros(own.walked, np.int64)
@@ -122,18 +121,18 @@ def _drawn(job: Job, core: DeltaCore) -> Iterator[tuple[Entry, ...]]:
             yield entries_of(0 if step else first, x, flags.h[step].astype(np.int64))
 
 
-def left_out(job: Job, core: DeltaCore) -> tuple[int, int]:
+def left_out(job: Job, lanes: int, thresholds: tuple[int, int]) -> tuple[int, int]:
     """How many columns of inputs and outputs a job sends, and how many it has."""
-    sizes = sizes_of(job.model, core.pe)
-    sent = sum(each.delta != 0 and each.place > 0 for step in entries(job, core) for each in step)
+    sizes = sizes_of(job.model, lanes)
+    sent = sum(each.delta != 0 and each.place > 0 for step in entries(job, lanes, thresholds) for each in step)
     return sent, job.steps * sum(layer.input + own.hidden for layer, own in zip(job.model.layers, sizes, strict=True))
 
 
-def lost_words(job: Job, core: DeltaCore) -> Sequence[str]:
+def lost_words(job: Job, lanes: int, thresholds: tuple[int, int]) -> Sequence[str]:
     """Which numbers of a job did not fit the machine's, in a sentence; empty if all did."""
     if job.density is not None or not isinstance(job.numbers, OwnNumbers):
         return ()
-    run = run_of(job.numbers, core)
+    run = run_of(job.numbers, lanes, thresholds)
     if not run.weights_lost and not run.inputs_lost:
         return ()
     text = f"{run.weights_lost:,} weights beyond -1 to 127/128 and {run.inputs_lost:,} inputs beyond 16 bits saturated"

@@ -35,7 +35,7 @@ def _lowered(job: Job, core: DeltaCore) -> Phases:
     memory, sizes = core.memory, sizes_of(job.model, core.pe)
     timing = Timing(memory.latency, memory.period, memory.gap, memory.outstanding)
     made = Lowering(timing, reset=core.reset_cycles)
-    for number, own in enumerate(entries(job, core)):
+    for number, own in enumerate(entries(job, core.pe, core.threshold.registers)):
         step, layer = divmod(number, len(sizes))
         made.add(own, sizes[layer], step, layer)
     return tuple(made.phases)
@@ -142,7 +142,8 @@ class _EdgeTarget(Target):
     def left_out(self, chip: EdgeDrnn, jobs: Sequence[Job]) -> float | None:
         from lstmsim.machines.edgedrnn.network import left_out
 
-        pairs = [left_out(job, chip.cores[job.allowed(len(chip.cores))[0]]) for job in jobs]
+        cores = [chip.cores[job.allowed(len(chip.cores))[0]] for job in jobs]
+        pairs = [left_out(job, core.pe, core.threshold.registers) for job, core in zip(jobs, cores, strict=True)]
         total = sum(every for _, every in pairs)
         return 1 - sum(sent for sent, _ in pairs) / total if total else None
 

@@ -50,7 +50,7 @@ def test_a_job_takes_the_cycles_of_the_clock_of_the_text() -> None:
     case: dict[str, Any] = {"x0": 0, "fifo": 32, "lat": 3, "period": 1, "gap": 0, "maxout": 0, "xint": 0}
     clock = Clock(case | dict.fromkeys(("wthr", "xwait", "ostall", "wseed"), 0))
     layers, _ = layers_of(numbers.data, LANES)
-    for number, entries in enumerate(run_of(numbers, CORE).steps):
+    for number, entries in enumerate(run_of(numbers, LANES, CORE.threshold.registers).steps):
         clock.layer_step(entries, layers[number % 2].sizes, *divmod(number, 2), last=number % 2 == 1)
     assert fast.makespan_cycles == clock.final + 1
 
@@ -58,7 +58,7 @@ def test_a_job_takes_the_cycles_of_the_clock_of_the_text() -> None:
 def test_its_numbers_are_near_those_of_float64() -> None:
     """Thresholds of 0 send every change, so the rest is rounding: tables have four bits behind the point."""
     numbers = own_numbers()
-    run = run_of(numbers, replace(CORE, threshold=Thresholds(0, 0)))
+    run = run_of(numbers, LANES, (0, 0))
     exact = run_network(float_arithmetic(numbers.data.network), numbers.data.stimulus).output()
     assert np.abs(run.outputs / 256 - exact).max() < 0.15
     assert np.abs(exact).max() > 0.3
@@ -67,7 +67,7 @@ def test_its_numbers_are_near_those_of_float64() -> None:
 
 def test_what_does_not_fit_saturates_and_is_said() -> None:
     job = Job("j", MODEL, 5, numbers=own_numbers(scale=400.0))
-    lost = run_of(job.numbers, CORE).inputs_lost  # type: ignore[arg-type]
+    lost = run_of(job.numbers, LANES, CORE.threshold.registers).inputs_lost  # type: ignore[arg-type]
     assert lost > 0
     assert f"0 weights beyond -1 to 127/128 and {lost:,} inputs beyond 16 bits saturated" in CHIP.remarks(job)[1]
 
@@ -160,4 +160,4 @@ def test_users_can_do_with_it_what_they_do_with_machines(tmp_path: Path) -> None
     assert "cycles depend on the data: 30 % of the elements of x" in " ".join(swept.to_text().split())
     arrival = {"kind": "poisson", "rate_per_second": 1000}
     served = lstmsim.serve({**scenario, "jobs": [{**job, "arrival": arrival}]}, requests=200)
-    assert served.requests == 200
+    assert served.serving.requests == 200
