@@ -402,8 +402,16 @@ def data_words(job: Job) -> str:
     if job.density is not None:
         own = job.density
         text = f"{100 * own.x:g} % of the elements of x and {100 * own.h:g} % of those of h change, drawn"
-        return f"Job {job.name}: {text} independently with seed {own.seed}; those of real data are not independent"
+        text += f" independently with seed {own.seed}, the same for all requests of an entry that keep coming"
+        return f"Job {job.name}: {text}; changes of real data are not independent"
     return f"Job {job.name}: the numbers of {os.path.basename(job.inputs) or 'no file'}"
+
+
+def no_data(job: Job) -> str:
+    """What a job lacks on a machine whose cycles depend on data, in a sentence."""
+    if job.inputs:
+        return "its cycles depend on its numbers, which are not read for requests that keep coming: give it a `density`"
+    return "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
 
 
 def for_data(jobs: Sequence[Job]) -> str:

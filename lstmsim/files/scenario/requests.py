@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +85,8 @@ def load_requests(
         ahead = max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(read.records)))
         chunk = max(1, count) if isinstance(each.entry.arrival, list) else ahead
         lengths, shared = each.steps.possible, read.keys_of_jobs(each)
+        if shared["density"] is not None:
+            shared["density"] = replace(shared["density"], place=index)
         drawn = InOrder(lengths) if isinstance(each.steps.lengths, int) else each.steps.lengths
         templates = _templates(length_arrays(drawn, each.steps.stream, chunk), lengths, len(jobs))
         jobs += [Job(**shared, steps=steps) for steps in lengths]

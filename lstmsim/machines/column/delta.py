@@ -21,7 +21,7 @@ from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.delta import Flags, Rule, grouped, sent_run
 from lstmsim.model.numerics.jobs import OwnNumbers
-from lstmsim.model.scenario import Density, Job, distinct_jobs
+from lstmsim.model.scenario import Density, Job, distinct_jobs, no_data
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.program.program import Phase
 
@@ -52,8 +52,7 @@ def sent_by(job: Job, core: ColumnCore) -> AllSent:
     if job.density is not None:
         return sent_at_random(job.model, job.steps, core.delta_group, job.density)
     if not isinstance(job.numbers, OwnNumbers):
-        text = "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
-        raise InputError(Mistake(f"job {job.name}", text))
+        raise InputError(Mistake(f"job {job.name}", no_data(job)))
     _, senders = sent_run(job.numbers, rule_of(core), by_step=job.model.layer_order == "step")
     nothing = np.zeros(0, np.bool_)
     return [[Sent(each["x"], each.get("h", nothing)) for each in own.sent] for own in senders]

@@ -13,7 +13,7 @@ from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.jobs import JobData, OwnNumbers
 from lstmsim.model.numerics.weights import Floats
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, no_data
 
 #: Weights have 7 bits behind the point, in 8 bits; vectors 8 bits behind it, in 16.
 _WEIGHT, _VECTOR = (128, -128, 127), (ONE, -32768, 32767)
@@ -104,8 +104,7 @@ def entries(job: Job, lanes: int, thresholds: tuple[int, int]) -> list[tuple[Ent
     if job.density is not None:
         return list(_drawn(job, lanes, thresholds))
     if not isinstance(job.numbers, OwnNumbers):
-        text = "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
-        raise InputError(Mistake(f"job {job.name}", text))
+        raise InputError(Mistake(f"job {job.name}", no_data(job)))
     return run_of(job.numbers, lanes, thresholds).steps
 
 
