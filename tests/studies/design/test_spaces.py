@@ -151,11 +151,11 @@ def test_a_row_wise_npu_equals_exhaustive_simulation() -> None:
 
 
 def test_no_bound_is_above_the_truth() -> None:
-    counts = sum((bounds_of(seed, 40) for seed in range(1000, 1016)), Counter())
-    assert counts["points"] > 100
-    assert counts["fits"] > 20
+    counts = sum((bounds_of(seed, 40) for seed in range(1000, 1008)), Counter())
+    assert counts["points"] > 50
+    assert counts["fits"] > 10
     # a bound that is never met could be anything
-    assert counts["recurrence"] > 10
+    assert counts["recurrence"] > 5
 
 
 @pytest.mark.long
