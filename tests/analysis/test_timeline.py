@@ -35,7 +35,7 @@ def cells_of(drawn: Timeline | Spans) -> Cells:
     return cells
 
 
-@settings(max_examples=examples(9))
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_a_row_is_busy_where_the_trace_has_issues_and_says_whose(scenario: Scenario) -> None:
     result = run(scenario)
@@ -56,7 +56,7 @@ def test_a_row_is_busy_where_the_trace_has_issues_and_says_whose(scenario: Scena
     assert {what[1:] for (row, _), what in cells.items() if row.kind == "array" and what[0] != BUSY} <= {(-1, -1, -1)}
 
 
-@settings(max_examples=examples(9))
+@settings(max_examples=examples(15))
 @given(scenarios())
 def test_spans_of_a_timeline_are_as_long_as_they_can_be(scenario: Scenario) -> None:
     timeline = run(scenario).timeline
