@@ -126,13 +126,14 @@ def test_forms_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     text = result.to_text()
     assert text
     assert not text.endswith("\n")
-    page = Tags(result._repr_html_())
+    html = result._repr_html_()
+    page = Tags(html)
     if page.tags == {"pre"}:
-        assert re.match(r'<pre style="font-family: [^"<>]*\bmonospace; white-space: pre;', result._repr_html_())
+        assert re.match(r'<pre style="font-family: [^"<>]*\bmonospace; white-space: pre;', html)
         assert page.text == text
     elif name != "Report":
         # every word of the text is in the page, and in Markdown, but for bars
-        assert words(text) <= words(unescape(re.sub("<[^>]*>", " ", result._repr_html_())))
+        assert words(text) <= words(unescape(re.sub("<[^>]*>", " ", html)))
         assert words(text) <= words(re.sub(r"\\([\W_])", r"\1", result.to_markdown()))
     if rows is None:
         assert not hasattr(result, "to_pandas")

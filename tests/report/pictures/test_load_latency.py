@@ -31,7 +31,7 @@ def words(panel: Axes) -> list[str]:
 
 def test_all_unstable_has_words_and_no_latencies() -> None:
     figure = plot(curves(0))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     main, _, in_time = figure.axes
     for panel in figure.axes:
         assert "unstable at every load" in words(panel)
@@ -46,7 +46,7 @@ def test_all_unstable_has_words_and_no_latencies() -> None:
 )
 def test_ticks_of_the_distribution_stand_apart(decades: float) -> None:
     figure = plot(curves(4, decades=decades))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     panel = figure.axes[1]
     low, high = panel.get_xlim()
     shown = [tick.label1 for tick in panel.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
@@ -57,7 +57,7 @@ def test_ticks_of_the_distribution_stand_apart(decades: float) -> None:
 
 def test_names_stand_beside_the_last_stable_point() -> None:
     figure = plot(curves(1, machines=6))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     main = figure.axes[0]
     names = [each for each in main.texts if each.get_text().startswith("policy")]
     assert len(names) == 6

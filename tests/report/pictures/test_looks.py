@@ -29,7 +29,7 @@ def test_a_picture_has_its_width_and_nothing_beside_it(look: Look) -> None:
     figure = plot(busy_machine(1, 2, 9, 40), look=look)
     assert look.inches is None or figure.get_size_inches()[0] == look.inches
     assert figure.get_figheight() < 8
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     inside = Bbox.from_extents(-1, -1, figure.bbox.x1 + 1, figure.bbox.y1 + 1)
     for part in (*figure.axes, *figure.legends):
         box = part.get_tightbbox(figure.canvas.get_renderer())  # type: ignore[attr-defined]

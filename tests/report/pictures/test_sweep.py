@@ -322,7 +322,7 @@ def test_many_sizes_are_written_out_and_failed_points_have_a_name(
     run_sweep(spec(axes=axes, constraints=["npe < 8192"]), tmp_path, jobs=1)
     with Store(tmp_path / "sweep.sqlite", create=False) as store:
         use, maps = plot(store, kind="utilization"), plot(store, kind="heatmap")
-    use.canvas.draw()
+    use.draw_without_rendering()
     written = [text.get_text() for text in use.axes[0].get_xticklabels()]
     assert {"1,024", "2,048", "4,096"} <= set(written)
     assert "hatched: infeasible; crossed: failed)" in maps.get_suptitle()

@@ -79,7 +79,7 @@ def test_axes_are_in_cycles_and_in_time():
     assert lower.get_xlabel() == "time (cycles)"
     assert lower.get_xlim() == (0, 140)
     (micro,) = upper.child_axes
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     assert micro.get_xlabel() == "time (ns at 260 MHz)"
     assert micro.get_xlim() == pytest.approx((0, 1000 * 140 / 260))
     assert [label.get_text() for label in upper.get_yticklabels()] == [row.name for row in small().rows]
@@ -221,7 +221,7 @@ def test_more_requests_than_colours_have_those_of_their_entries():
 def test_long_times_are_written_out():
     """No powers of ten, in a unit of which there are some, and commas in every number of four digits and more."""
     figure = plot(timeline_from([(0, 0, 16_541_800, BUSY, 0, 0, 0)], (Row(0, "array"),), ("a",), 16_541_800))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     (micro,) = figure.axes[0].child_axes
     assert (micro.get_xlabel(), figure.axes[1].get_xlabel()) == ("time (ms at 260 MHz)", "time (kcycles)")
     assert "10" in [each.get_text() for each in micro.get_xticklabels()]
@@ -275,7 +275,7 @@ def test_the_picture_leaves_the_users_settings_alone(tmp_path):
 
 def test_the_legend_lies_outside_and_hides_no_row():
     figure = plot(busy_machine(2, 2, 9, 40))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()
     assert all(legend.x0 >= axes.get_window_extent().x1 for axes in figure.axes[:2])
     assert legend.x1 <= figure.bbox.x1 + 1

@@ -249,7 +249,8 @@ def test_picture_and_page(tmp_path: Path) -> None:
 
 
 def test_stamps_are_those_of_both_sides() -> None:
-    sides = [lstmsim.run(ONE), lstmsim.run({**ONE, "chip": "v100"})]
+    short = {**ONE, "jobs": [{"model": {"layers": [{"cell": "lstm", "hidden": 32, "input": 32}]}, "steps": 1}]}
+    sides = [lstmsim.run(short), lstmsim.run({**short, "chip": "v100"})]
     found = lstmsim.diff(*sides)
     assert found.stamps == tuple(each.report.stamp for each in sides)
     data = found.to_dict()
@@ -259,6 +260,6 @@ def test_stamps_are_those_of_both_sides() -> None:
         "v100",
     ]
     assert found.to_text().count("STAMP of ") == 2
-    same = lstmsim.diff(ONE, ONE)
+    same = lstmsim.diff(short, short)
     assert same.stamps == (sides[0].report.stamp,)
     assert "stamps" not in same.to_dict()
