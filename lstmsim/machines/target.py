@@ -256,6 +256,9 @@ class Target(Entries, ABC):
     """
 
     fidelity: ClassVar[Fidelity]  # what its cycles agree with exactly, and what is assumed
+    # whether it runs one job after the other, each to its end, and all begin alike: then the cycles of a job depend on
+    # the job alone, and requests that keep coming are served as whole jobs
+    one_by_one: ClassVar[bool] = False
     counts: ClassVar[tuple[str, ...]] = ()  # the names in `chip_counts`, each a column of sweeps
     # a sentence without a full stop on how its numbers are, if it does not compute in the fixed point of scenarios;
     # empty: it does
