@@ -156,6 +156,12 @@ SPLITS = {
     "auto": "as rows over all cores that are free when its turn comes and nobody else waits for them; else on one",
 }
 
+#: Name -> what the caches of a machine hold when a job begins, where that changes its cycles.
+WEIGHTS = {
+    "cold": "nothing of the job",
+    "warm": "what the same job on the same cores left there, when it had run again and again",
+}
+
 #: Name -> which core a job takes if several have a free thread.
 PLACEMENTS = {
     "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
@@ -211,6 +217,8 @@ class Job:
     tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
     threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
         all cores there.
+    weights: what caches hold at its beginning, a key of `WEIGHTS`, on machines that have such caches; None: what the
+        machine says (docs of the machine).
     initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
     states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
         `initial`. No cycle depends on it.
@@ -243,6 +251,7 @@ class Job:
     initial: str = field(default="", compare=False)
     states_of: int | None = field(default=None, compare=False)
     threads: int | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         given: object = self.model
@@ -254,6 +263,8 @@ class Job:
             wrong = {"deadline": f"must be at least 1, got {self.deadline}"}
         elif self.split and self.split not in SPLITS:
             wrong = {"split": f"must be one of {', '.join(SPLITS)}, got {self.split!r}"}
+        elif self.weights is not None and self.weights not in WEIGHTS:
+            wrong = {"weights": f"must be one of {', '.join(WEIGHTS)}, got {self.weights!r}"}
         elif self.cores is not None and not self.cores:
             wrong = {"cores": "must name at least one core"}
         else:
@@ -299,7 +310,7 @@ class Job:
 
         Jobs that differ in their lengths and arrivals share it. Equal models are equal here, whatever their weights.
         """
-        return (self.model, self.batch, self.cores, self.split, self.threads)
+        return (self.model, self.batch, self.cores, self.split, self.threads, self.weights)
 
     @property
     def identity(self) -> tuple[Hashable, ...]:

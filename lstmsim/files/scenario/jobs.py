@@ -32,13 +32,17 @@ _PLAIN = ("frame_interval", "threads", "batch", "priority", "deadline", "queue_l
 
 @record
 class ReadScenario:
-    """A scenario document without mistakes; `name` is the scenario's if the document gives none."""
+    """A scenario document without mistakes; `name` is the scenario's if the document gives none.
+
+    served: whether each entry stands for requests that keep coming: then `weights` is warm where nothing is said.
+    """
 
     order: ScenarioFile
     name: str
     chip: Chip
     records: tuple[JobRecord, ...]
     numbers: Numbers
+    served: bool = False
 
     def scenario(self, jobs: Iterable[Job], offers: Mapping[str, Offer]) -> Scenario:
         """Build the scenario with these jobs."""
@@ -66,6 +70,7 @@ class ReadScenario:
             "affinity": self.order.placement == "affinity",
             "tenant": each.tenant,
             **{key: getattr(each.entry, key) for key in _PLAIN},
+            "weights": each.entry.weights or ("warm" if self.served else None),
         }
 
 

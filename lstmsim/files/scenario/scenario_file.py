@@ -153,7 +153,7 @@ def checked_scenario(
     built = chip.chip
     if numbers.own_width:
         built = chip.target.with_weight_bits(built, numbers.precision.weight_bits)
-    return ReadScenario(order, name, built, records, numbers)
+    return ReadScenario(order, name, built, records, numbers, single)
 
 
 def _named_document(kind: str, name: str, folder: Path | None = None) -> Document:

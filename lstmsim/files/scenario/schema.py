@@ -480,6 +480,7 @@ class JobEntry(Entry):
     cores: Annotated[list[CoreNumber], Key(low=1, high=MAX_CORES)] | None = None
     split: Literal["rows", "layers", "auto"] | None = None
     threads: Annotated[int, Key("cores that a job takes", low=1, high=MAX_CORES)] | None = None
+    weights: Literal["cold", "warm"] | None = None
     batch: Size = 1
     priority: Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)] = 0
     deadline: Annotated[int, Key(low=1, high=MAX_CYCLES)] | None = None

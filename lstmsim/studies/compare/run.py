@@ -84,7 +84,8 @@ def _has_first_step(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
     """Whether the first step is simulated alone: a chip begins cold, and the jobs come at once and have later steps."""
     some_have_later = any(job.steps > 1 for job in jobs)
     cold = (target_of(chip.kind).begins_cold(chip) for chip in chips)
-    return some_have_later and arriving(jobs) == "at once" and any(cold)
+    found_warm = all(job.weights == "warm" for job in jobs)
+    return some_have_later and arriving(jobs) == "at once" and any(cold) and not found_warm
 
 
 Progress = Callable[[int, int], None]

@@ -198,6 +198,7 @@ class Job(scenarios.Job, metaclass=_Built):
         initial: str = "",
         states_of: int | None = None,
         threads: int | None = None,
+        weights: str | None = None,
     ) -> None: ...
 
     @staticmethod

@@ -25,7 +25,7 @@ def _scenario(chip: Any, **more: Any) -> dict[str, Any]:
     jobs = []
     for each in both:
         rate = each.pop("rate")
-        jobs.append({**each, "count": 15, "arrival": {"kind": "poisson", "rate_per_second": rate}})
+        jobs.append({**each, "weights": "warm", "count": 15, "arrival": {"kind": "poisson", "rate_per_second": rate}})
     return {"chip": chip, "jobs": jobs, **more}
 
 
@@ -53,12 +53,14 @@ def test_a_batch_is_one_job() -> None:
     job = {"model": _model("lstm", 16), "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e3}}
     rows: list[Row] = []
     lstmsim.serve({"chip": "v100", "jobs": [{**job, "batch": 4}]}, requests=20, rows=rows.extend)
-    scenario = load_scenario({"chip": "v100", "jobs": [{"model": job["model"], "steps": 1, "batch": 4}]})
+    scenario = load_scenario(
+        {"chip": "v100", "jobs": [{"model": job["model"], "steps": 1, "batch": 4, "weights": "warm"}]}
+    )
     assert {each.finish - each.start for each in rows} == {alone(scenario.chip, scenario.jobs[0]).latency_cycles}
 
 
 def test_the_load_is_rate_times_cycles_of_a_job() -> None:
-    job = {"model": _model("lstm", 16), "steps": 1, "count": 50}
+    job = {"model": _model("lstm", 16), "steps": 1, "count": 50, "weights": "warm"}
     scenario = load_scenario(
         {"chip": "v100", "jobs": [{**job, "arrival": {"kind": "poisson", "rate_per_second": 2e4}}]}
     )
