@@ -191,7 +191,9 @@ class Entries:
     def job_faults(
         self, batch: int, split: str | None, threads: int | None = None, cores: int | None = None
     ) -> Sequence[Fault]:
-        """Faults for keys of a job that this machine does not have: batches, splits and threads.
+        """Faults for keys of a job that this machine does not have (batches, splits), and for too many threads.
+
+        Threads on machines without them change nothing that is asked: remarks of the chip name them.
 
         batch, split, threads: as in `lstmsim.model.scenario.Job`.
         cores: how many cores the chip has; None: that is not known.
@@ -204,10 +206,7 @@ class Entries:
             text = f"a {self.title} spreads a job over threads: leave it out, and say how many they are (`threads`)"
             alone = f"a {self.title} runs a job on one core: leave it out"
             faults.append(Fault.at("split", text if self.threads else alone))
-        if threads is not None and not self.threads:
-            text = f"a {self.title} has no number of threads for each job: leave it out, got {threads}"
-            faults.append(Fault.at("threads", text))
-        elif threads is not None and cores is not None and threads > cores:
+        if self.threads and threads is not None and cores is not None and threads > cores:
             faults.append(Fault.at("threads", f"must be at most the chip's {cores} cores, got {threads}"))
         return tuple(faults)
 

@@ -466,6 +466,7 @@ class JobEntry(Entry):
     split: how the job runs on all of `cores` at once; auto: on the free ones, or on one.
     batch: inferences that run together, on machines that have batching.
     inputs: file with the numbers of the frames. No cycle depends on it.
+    on: for a kind of machine or a chip's name, keys that count there: threads, weights, split, cores.
     initial: where its first states come from: the name of an earlier job, or a mapping with `job` or `file`.
     Other keys: as in `lstmsim.model.scenario.Job`.
     """
@@ -488,6 +489,7 @@ class JobEntry(Entry):
     patience: Cycles | None = None
     inputs: InputsPath | None = None
     initial: AnyInitial | None = None
+    on: Annotated[dict[str, Any], Key("keys that count on one kind of machine or one chip")] | None = None
 
 
 AnyCalibration = InputsPath | Annotated[dict[str, InputsPath], Key(low=1, high=MAX_JOBS)]

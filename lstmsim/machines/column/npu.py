@@ -23,7 +23,7 @@ from lstmsim.machines.target import PER_CYCLE, Clock, check_description
 from lstmsim.model.cell import Stage
 from lstmsim.model.figures import CoreFigures, Words
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, unused
 
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
@@ -372,5 +372,5 @@ class ColumnNpu:
         return array_figures(self.cores, shown, ("reload", "weights") if self.memory else (), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """Nothing is simulated that the machine could not do."""
-        return ()
+        """Nothing is simulated that the machine could not do; keys that it has no use for are named."""
+        return unused(job, "threads", "weights")

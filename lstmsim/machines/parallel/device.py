@@ -22,7 +22,7 @@ from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 from lstmsim.model.fusion.plan import SPLIT_RULES
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, unused
 
 #: What the device leaves out, whatever runs on it.
 NOT_MODELLED = (
@@ -384,7 +384,7 @@ class ParallelDevice:
             "load of the same cohort is still bringing counts as there"
         )
         halves = () if self.element_bytes == 4 else (HALVES,)
-        return (left_out, *halves, *([] if job.weights != "warm" else [WARM]))
+        return (left_out, *halves, *unused(job, "threads"), *([] if job.weights != "warm" else [WARM]))
 
 
 #: Of jobs with `weights: warm`.

@@ -199,6 +199,7 @@ class Job(scenarios.Job, metaclass=_Built):
         states_of: int | None = None,
         threads: int | None = None,
         weights: str | None = None,
+        on: scenarios.OnMachines = (),
     ) -> None: ...
 
     @staticmethod

@@ -36,7 +36,7 @@ _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?"
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
 #: threads and weights stand only in keys of jobs that have them.
-_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads", "weights")
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads", "weights", "on")
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.

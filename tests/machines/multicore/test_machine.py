@@ -138,7 +138,7 @@ def test_other_machines_are_compared_without_the_number_of_threads(tmp_path: Pat
     compared = lstmsim.compare(tmp_path / "s.json", chips=["column-npu-16k", "v100"], each=True)
     (entries,) = compared.entries
     assert all(entry.known for entry in entries)
-    assert [any("without the number of threads" in text for text in entry.remarks) for entry in entries] == [
+    assert [any("`threads` of jobs is left out" in text for text in entry.remarks) for entry in entries] == [
         False,
         True,
         True,
