@@ -25,7 +25,7 @@ from functools import cache
 
 from lstmsim import ColumnNpu, Scenario, load_scenario, run
 from lstmsim.model.scenario import Chip, Job
-from lstmsim.studies.serve.demands import alone
+from lstmsim.studies.serve.programs import alone
 
 LSTMS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")
 GRUS = ("gru-512-1", "gru-1024-1500", "gru-1536-375", "gru-2048-375", "gru-2560-375", "gru-2816-750")

@@ -32,7 +32,7 @@ from experiments.serving.study import (
     task,
 )
 from lstmsim.report.stability import Conclusions
-from lstmsim.studies.serve.demands import alone
+from lstmsim.studies.serve.programs import alone
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.shared.stability import Vary
 from lstmsim.traffic.intervals import Interval

@@ -192,7 +192,9 @@ class Entries:
     def job_faults(
         self, batch: int, split: str | None, threads: int | None = None, cores: int | None = None
     ) -> Sequence[Fault]:
-        """Faults for keys of a job that this machine does not have: batches, splits and threads.
+        """Faults for keys of a job that this machine does not have (batches, splits), and for too many threads.
+
+        Threads on machines without them change nothing that is asked: remarks of the chip name them.
 
         batch, split, threads: as in `lstmsim.model.scenario.Job`.
         cores: how many cores the chip has; None: that is not known.
@@ -205,10 +207,7 @@ class Entries:
             text = f"a {self.title} spreads a job over threads: leave it out, and say how many they are (`threads`)"
             alone = f"a {self.title} runs a job on one core: leave it out"
             faults.append(Fault.at("split", text if self.threads else alone))
-        if threads is not None and not self.threads:
-            text = f"a {self.title} has no number of threads for each job: leave it out, got {threads}"
-            faults.append(Fault.at("threads", text))
-        elif threads is not None and cores is not None and threads > cores:
+        if self.threads and threads is not None and cores is not None and threads > cores:
             faults.append(Fault.at("threads", f"must be at most the chip's {cores} cores, got {threads}"))
         return tuple(faults)
 
@@ -273,6 +272,9 @@ class Target(Entries, ABC):
     """
 
     fidelity: ClassVar[Fidelity]  # what its cycles agree with exactly, and what is assumed
+    # whether it runs one job after the other, each to its end, and all begin alike: then the cycles of a job depend on
+    # the job alone, and requests that keep coming are served as whole jobs
+    one_by_one: ClassVar[bool] = False
     counts: ClassVar[tuple[str, ...]] = ()  # the names in `chip_counts`, each a column of sweeps
     # a sentence without a full stop on how its numbers are, if it does not compute in the fixed point of scenarios;
     # empty: it does

@@ -157,6 +157,12 @@ SPLITS = {
     "auto": "as rows over all cores that are free when its turn comes and nobody else waits for them; else on one",
 }
 
+#: Name -> what the caches of a machine hold when a job begins, where that changes its cycles.
+WEIGHTS = {
+    "cold": "nothing of the job",
+    "warm": "what the same job on the same cores left there, when it had run again and again",
+}
+
 #: Name -> which core a job takes if several have a free thread.
 PLACEMENTS = {
     "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
@@ -182,6 +188,9 @@ class Chip(Protocol):
     def remarks(self, job: Job, /) -> tuple[str, ...]: ...
     def __hash__(self) -> int: ...
 
+
+#: Of a kind of machine, or a chip's name, keys of a job with values.
+OnMachines = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
 
 #: Keys of a job with their least values.
 _LEAST = dict.fromkeys(("steps", "batch", "threads"), 1)
@@ -243,6 +252,10 @@ class Job:
     numbers: what it computes on, on machines whose cycles depend on it (`lstmsim.model.numerics.jobs.OwnNumbers`).
     threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
         all cores there.
+    weights: what caches hold at its beginning, a key of `WEIGHTS`, on machines that have such caches; None: what the
+        machine says (docs of the machine).
+    on: values of keys on other machines: of the empty name those of machines that are not named, then of each kind of
+        machine and each chip that is.
     initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
     states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
         `initial`. No cycle depends on it.
@@ -277,6 +290,8 @@ class Job:
     threads: int | None = None
     density: Density | None = None
     numbers: Hashable = None
+    weights: str | None = None
+    on: OnMachines = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         given: object = self.model
@@ -288,6 +303,8 @@ class Job:
             wrong = {"deadline": f"must be at least 1, got {self.deadline}"}
         elif self.split and self.split not in SPLITS:
             wrong = {"split": f"must be one of {', '.join(SPLITS)}, got {self.split!r}"}
+        elif self.weights is not None and self.weights not in WEIGHTS:
+            wrong = {"weights": f"must be one of {', '.join(WEIGHTS)}, got {self.weights!r}"}
         elif self.cores is not None and not self.cores:
             wrong = {"cores": "must name at least one core"}
         else:
@@ -296,6 +313,18 @@ class Job:
             wrong = {key: f"must be at least {_LEAST[key]}, got {value}" for key, value in low.items()}
         if wrong:
             raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in wrong.items()])
+
+    def at(self, chip: Chip) -> Job:
+        """The job as it is meant for a chip: that of its name goes before that of its kind."""
+        if not self.on:
+            return self
+        stated = dict(self.on)
+        values: dict[str, Any] = {}
+        for machine in ("", chip.kind, chip.name):
+            values |= dict(stated.get(machine, ()))
+        if "split" in values:
+            values["split"] = values["split"] or ""
+        return replace(self, **values)
 
     def allowed(self, cores: int) -> tuple[int, ...]:
         """The cores that the job may use on a chip with `cores` cores."""
@@ -333,7 +362,8 @@ class Job:
 
         Jobs that differ in their lengths and arrivals share it. Equal models are equal here, whatever their weights.
         """
-        return (self.model, self.batch, self.cores, self.split, self.threads, self.density, self.numbers)
+        data = self.density, self.numbers
+        return (self.model, self.batch, self.cores, self.split, self.threads, self.weights, *data)
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
@@ -467,6 +497,18 @@ def claims_of(jobs: Iterable[Job], cores: int) -> Claims:
             known[key] = claim
         claimants.append((job, claim, DISPATCH[job.dispatch](job)))
     return Claims(tuple(known.values()), tuple(claimants))
+
+
+def unused(job: Job, *keys: str) -> tuple[str, ...]:
+    """Remarks on keys that a job gives and a machine has no use for, because they change nothing of what is asked.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> unused(Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, threads=2), "threads", "weights")
+    ('`threads` of jobs is left out: this machine has no such thing',)
+    """
+    given = (key for key in keys if getattr(job, key) is not None)
+    return tuple(f"`{key}` of jobs is left out: this machine has no such thing" for key in given)
 
 
 def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:

@@ -22,8 +22,8 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import Trace
-from lstmsim.studies.serve.demands import alone
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.programs import alone
 from lstmsim.studies.serve.run import serve
 from tests.oracle.auto import simulate_auto
 from tests.splits import issues

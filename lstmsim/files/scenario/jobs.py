@@ -20,7 +20,7 @@ from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, 
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import DISPATCH, Chip, Density, Job, Offer, Scenario, estimated_offer
+from lstmsim.model.scenario import DISPATCH, Chip, Density, Job, Offer, OnMachines, Scenario, estimated_offer
 
 if TYPE_CHECKING:
     from lstmsim.traffic.arrivals import ClosedLoop, OpenArrivals
@@ -34,13 +34,19 @@ _PLAIN = ("frame_interval", "threads", "batch", "priority", "deadline", "queue_l
 
 @record
 class ReadScenario:
-    """A scenario document without mistakes; `name` is the scenario's if the document gives none."""
+    """A scenario document without mistakes; `name` is the scenario's if the document gives none.
+
+    on: of each entry its values by machine.
+    served: whether each entry stands for requests that keep coming: then `weights` is warm where nothing is said.
+    """
 
     order: ScenarioFile
     name: str
     chip: Chip
     records: tuple[JobRecord, ...]
     numbers: Numbers
+    served: bool = False
+    on: tuple[OnMachines, ...] = ()
 
     def scenario(self, jobs: Iterable[Job], offers: Mapping[str, Offer]) -> Scenario:
         """Build the scenario with these jobs."""
@@ -57,6 +63,7 @@ class ReadScenario:
 
     def keys_of_jobs(self, each: JobRecord) -> dict[str, Any]:
         """Give the keys that all jobs of an entry share; a single job of it has just these, and steps."""
+        places = [place for place, one in enumerate(self.records) if one is each]
         return {
             "name": each.key[0],
             "model": each.model,
@@ -70,6 +77,8 @@ class ReadScenario:
             "tenant": each.tenant,
             "density": _density(each.entry, 0),
             **{key: getattr(each.entry, key) for key in _PLAIN},
+            "on": self.on[places[0]] if self.on and places else (),
+            "weights": each.entry.weights or ("warm" if self.served else None),
         }
 
 
@@ -260,3 +269,5 @@ def _check_single(document: Document, given: Mapping[str, Any]) -> None:
         if isinstance(given.get(key), list | tuple | Mapping):
             text = f"must be a whole number, got {show(given[key])}: {what} belongs to a mapping, which is many jobs"
             document.blame((key,), text)
+    if "on" in given:
+        document.blame(("on",), "belongs to a mapping in the jobs of a scenario, whose chip says what counts")

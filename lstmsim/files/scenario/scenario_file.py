@@ -19,9 +19,10 @@ from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import dotted, nearest, show
 from lstmsim.files.catalog import file_named, is_path
+from lstmsim.files.scenario.by_machine import settle
 from lstmsim.files.scenario.entries import JobReader
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
-from lstmsim.files.scenario.models import blame, left_out, read_chip, read_model, read_models, read_numbers
+from lstmsim.files.scenario.models import STAND_IN, blame, left_out, read_chip, read_model, read_models, read_numbers
 from lstmsim.files.scenario.schema import ModelFile, check, chip_entry, scenario_entry
 from lstmsim.files.yaml.document import LABEL, Document, Place, document_of
 from lstmsim.files.yaml.source import copied, copied_data, parse_document, read_document
@@ -136,7 +137,7 @@ def checked_scenario(
     references = References(document)
     apply_overrides(document, overrides, references.expand, left_out)
     references.expand_all()
-    data = document.data
+    data, on = document.data, settle(document, STAND_IN)
     order, wrong = check(scenario_entry(data), document, references.failed)
     chip = read_chip(document, data.get("chip"), ("chip",), wrong, order and order.chip)
     models = read_models(document, wrong, order)
@@ -153,7 +154,7 @@ def checked_scenario(
     built = chip.chip
     if numbers.own_width:
         built = chip.target.with_weight_bits(built, numbers.precision.weight_bits)
-    return ReadScenario(order, name, built, records, numbers)
+    return ReadScenario(order, name, built, records, numbers, single, on)
 
 
 def _named_document(kind: str, name: str, folder: Path | None = None) -> Document:

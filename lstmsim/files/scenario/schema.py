@@ -482,6 +482,7 @@ class JobEntry(Entry):
     split: how the job runs on all of `cores` at once; auto: on the free ones, or on one.
     batch: inferences that run together, on machines that have batching.
     inputs: file with the numbers of the frames. No cycle depends on it.
+    on: for a kind of machine or a chip's name, keys that count there: threads, weights, split, cores.
     initial: where its first states come from: the name of an earlier job, or a mapping with `job` or `file`.
     Other keys: as in `lstmsim.model.scenario.Job`.
     """
@@ -497,6 +498,7 @@ class JobEntry(Entry):
     split: Literal["rows", "layers", "auto"] | None = None
     threads: Annotated[int, Key("cores that a job takes", low=1, high=MAX_CORES)] | None = None
     density: DensityEntry | None = None
+    weights: Literal["cold", "warm"] | None = None
     batch: Size = 1
     priority: Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)] = 0
     deadline: Annotated[int, Key(low=1, high=MAX_CYCLES)] | None = None
@@ -504,6 +506,7 @@ class JobEntry(Entry):
     patience: Cycles | None = None
     inputs: InputsPath | None = None
     initial: AnyInitial | None = None
+    on: Annotated[dict[str, Any], Key("keys that count on one kind of machine or one chip")] | None = None
 
 
 AnyCalibration = InputsPath | Annotated[dict[str, InputsPath], Key(low=1, high=MAX_JOBS)]

@@ -44,7 +44,7 @@ def cell_data(cell: Cell) -> dict[str, Any]:
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
     *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
-    *("cores", "split", "initial", "states_of", "density", "numbers"),
+    *("cores", "split", "initial", "states_of", "density", "numbers", "on"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -141,6 +141,11 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
     data["steps"] = job.steps if len(set(steps)) == 1 else steps
     data |= {each.name: getattr(job, each.name) for each in fields(job) if each.name not in _NOT_PLAIN}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
+    if job.on:
+        # keys of other machines stand beside those of machines that are not named, as in the file
+        by_machine = {machine: {key: _listed(value) for key, value in keys} for machine, keys in job.on}
+        data |= by_machine.pop("", {})
+        data["on"] = by_machine
     data |= {"inputs": job.inputs} if job.inputs else {}
     if job.density is not None:
         data["density"] = OnOneLine(x=job.density.x, h=job.density.h, seed=job.density.seed)
@@ -148,6 +153,10 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
     if follows:
         return data | {"initial": {"job": follows}}
     return data | ({"after": job.after} if job.after is not None else {})
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _model(model: Model, own_cells: bool) -> dict[str, Any]:

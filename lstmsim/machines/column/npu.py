@@ -23,7 +23,7 @@ from lstmsim.machines.target import PER_CYCLE, Clock, check_description
 from lstmsim.model.cell import Stage, segments
 from lstmsim.model.figures import CoreFigures, Words
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.scenario import Job, data_words
+from lstmsim.model.scenario import Job, data_words, unused
 
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
@@ -452,8 +452,9 @@ class ColumnNpu:
         return array_figures(self.cores, shown, ("reload", "weights") if self.memory else (), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """Where columns are skipped, for which data; else nothing is simulated that the machine could not do."""
+        """Keys that the chip has no use for; where columns are skipped, for which data."""
+        idle = unused(job, "threads", "weights")
         cores = [self.cores[each] for each in job.allowed(len(self.cores)) if each < len(self.cores)]
         if all(core.delta is None for core in cores):
-            return ()
-        return (f"columns are skipped (delta): cycles depend on the data. {data_words(job)}",)
+            return idle
+        return (f"columns are skipped (delta): cycles depend on the data. {data_words(job)}", *idle)

@@ -16,7 +16,7 @@ from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.cells import CELLS
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.scenario import Job, data_words
+from lstmsim.model.scenario import Job, data_words, unused
 
 _RTL = "github.com/SensorsINI/EdgeDRNN, commit 2f57fc6"
 _MEMORY = "assumption, because the memory of the published system is not in its RTL: an ideal one"
@@ -181,4 +181,4 @@ class EdgeDrnn:
         order = ("layers run step by step on this machine, whatever `layer_order` says",)
         other = order if len(job.model.layers) > 1 and job.model.layer_order == "layer" else ()
         lost = lost_words(job, core.pe, core.threshold.registers)
-        return (f"cycles depend on the data. {data_words(job)}", *lost, *other)
+        return (f"cycles depend on the data. {data_words(job)}", *lost, *other, *unused(job, "threads", "weights"))

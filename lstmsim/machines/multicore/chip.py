@@ -16,7 +16,7 @@ from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key, keys_of, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import OperationClasses
-from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
+from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WARM, WORDS
 from lstmsim.machines.target import PER_CYCLE, Clock, Entries, Fault, check_description
 from lstmsim.model.cell import REDUCTIONS, Cell
 from lstmsim.model.figures import CoreFigures
@@ -331,7 +331,8 @@ class MulticoreCpu:
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out, and that a job without `threads` takes all cores."""
-        reported = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
+        of_jobs = (WARM, *OF_JOBS[1:]) if job.weights == "warm" else OF_JOBS
+        reported = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(of_jobs))
         return reported if job.threads is not None or len(self.cores) == 1 else (*reported, ALL_CORES)
 
 

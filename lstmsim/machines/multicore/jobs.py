@@ -44,12 +44,16 @@ from lstmsim.program.program import Core, Phase, Program
 @hashed_once
 @record
 class Shape:
-    """All of a job on which its traffic depends: layers from the input on, time steps, sequences at once, cores."""
+    """All of a job on which its traffic depends: layers from the input on, time steps, sequences at once, cores.
+
+    warm: whether the caches hold what such jobs before it left there.
+    """
 
     layers: tuple[Layer, ...]
     steps: int
     batch: int
     threads: int
+    warm: bool = False
 
 
 class Vectors(NamedTuple):
@@ -186,13 +190,44 @@ def alike(chip: MulticoreCpu, first: int, threads: int) -> tuple[tuple[int, ...]
 
 @lru_cache(maxsize=64)
 def traced(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[TracedPass, ...]:
-    """Trace all passes of a job that finds the caches empty.
+    """Trace all passes of a job: one that finds the caches empty, or (`warm`) the last of several in a row.
 
     first: core of thread 0. Of places that are `alike`, callers name the first, so that each is traced once.
     """
+    return runs_in_a_row(chip, shape, first)[-1]
+
+
+#: Most runs of a job in a row, if none of them is as the one before it.
+MOST_RUNS = 8
+
+
+@lru_cache(maxsize=64)
+def runs_in_a_row(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[tuple[TracedPass, ...], ...]:
+    """Trace a job that runs again and again, from empty caches to a run that is as the one before it in every step.
+
+    A job that is not `warm` runs once.
+    """
     arrays, passes = laid_out(chip, shape, first)
     tracer = _Tracer(chip, shape, first, open_caches(chip, arrays))
-    traced_steps, last = range(min(shape.steps, TRACED)), shape.steps - 1
+    runs = [_run(tracer, passes)]
+    while shape.warm and len(runs) < MOST_RUNS and not settled(runs):
+        runs.append(_run(tracer, passes))
+    return tuple(runs)
+
+
+def settled(runs: Sequence[tuple[TracedPass, ...]]) -> bool:
+    """Whether the last of these runs is as the one before it."""
+    return len(runs) > 1 and _timed(runs[-1]) == _timed(runs[-2])
+
+
+def _timed(run: tuple[TracedPass, ...]) -> list[tuple[Stage, Stage]]:
+    return [(each.products, each.tail) for one in run for each in one.steps]
+
+
+def _run(tracer: _Tracer, passes: Sequence[Pass]) -> tuple[TracedPass, ...]:
+    """Trace a run with the caches as they are."""
+    steps = tracer.shape.steps
+    traced_steps, last = range(min(steps, TRACED)), steps - 1
     return tuple(
         TracedPass(
             one.backward,
@@ -329,12 +364,30 @@ def _core(kind: int, core: CpuCore) -> Core:
 
 def _footprint(chip: MulticoreCpu, kinds: Sequence[int], job: Job) -> Footprint:
     """The places of a job, and its phases on each kind of them."""
-    shape = Shape(job.model.layers, job.steps, job.batch, job.members(len(chip.cores)))
+    shape = shape_of(chip, job)
     firsts = places_for(chip, shape.threads)
     twins = {kinds[first]: twin(chip, first, shape.threads) for first in firsts}
     variants = tuple((kind, job_phases(chip, shape, first)) for kind, first in twins.items())
     partners = tuple(place_of(chip, first, shape.threads)[1:] for first in firsts)
     return Footprint(variants, (), firsts, partners)
+
+
+def shape_of(chip: MulticoreCpu, job: Job) -> Shape:
+    """What the traffic of a job depends on."""
+    return Shape(job.model.layers, job.steps, job.batch, job.members(len(chip.cores)), job.weights == "warm")
+
+
+def warm_text(chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Say how jobs with warm weights found the caches, like jobs once; empty: there are none."""
+    shapes = {shape_of(chip, job): job.model.name for job in jobs if job.weights == "warm"}
+    said = []
+    for shape, name in shapes.items():
+        places = {twin(chip, first, shape.threads) for first in places_for(chip, shape.threads)}
+        for runs in [runs_in_a_row(chip, shape, first) for first in sorted(places)]:
+            if settled(runs):
+                continue
+            said.append(f"Caches of {name} do not settle in {len(runs)} runs in a row: taken is the last of these.")
+    return tuple(dict.fromkeys(said))
 
 
 def _check_length(chip: MulticoreCpu, job: Job) -> None:

@@ -10,7 +10,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.change import Change, detail_of
 from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu, MulticoreEntries, up
-from lstmsim.machines.multicore.jobs import bound_of, lower, planned_products
+from lstmsim.machines.multicore.jobs import bound_of, lower, planned_products, warm_text
 from lstmsim.machines.target import Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
@@ -154,7 +154,8 @@ class _MulticoreTarget(MulticoreEntries, Target):
         rate = f"a line of {chip.line} bytes takes {chip.memory_cycles_per_line} cycles, and is there {{}} cycles later"
         latency = f"{chip.memory_latency}"
         latency += f" (of another memory {chip.memory_latency + chip.remote_latency})" if chip.domains > 1 else ""
-        return (f"Last-level caches: {caches}.", f"Memories: {memories}; {rate.format(latency)}.")
+        warm = warm_text(chip.bare, jobs)
+        return (f"Last-level caches: {caches}.", f"Memories: {memories}; {rate.format(latency)}.", *warm)
 
 
 TARGET = _MulticoreTarget()

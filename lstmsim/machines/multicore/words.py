@@ -25,6 +25,11 @@ OF_JOBS = (
     "on the chip do not pay",
     "the planner of threads is a reconstruction: the patent gives no formula",
 )
+#: In place of the first of these for a job with `weights: warm`.
+WARM = (
+    "`weights: warm`: each job finds the caches as the same job on the same cores left them, at the same addresses, "
+    "when it had run until a run was as the one before it; what other jobs leave there in between is not counted"
+)
 #: Of a job that does not say how many threads it has.
 ALL_CORES = (
     "a job without threads takes all cores, which for small networks is often slower than fewer: lstmsim simulate "

@@ -22,7 +22,7 @@ from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 from lstmsim.model.fusion.plan import SPLIT_RULES
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, unused
 
 #: What the device leaves out, whatever runs on it.
 NOT_MODELLED = (
@@ -378,12 +378,20 @@ class ParallelDevice:
         return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, core.schedulers),) * self.sms
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """What the simulation leaves out; it is the same for every job."""
+        """What the simulation leaves out, and what a job finds in L2 if it says so."""
         left_out = (
             "left out: instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue; a sector that a "
             "load of the same cohort is still bringing counts as there"
         )
-        return (left_out,) if self.element_bytes == 4 else (left_out, HALVES)
+        halves = () if self.element_bytes == 4 else (HALVES,)
+        return (left_out, *halves, *unused(job, "threads"), *([] if job.weights != "warm" else [WARM]))
+
+
+#: Of jobs with `weights: warm`.
+WARM = (
+    "`weights: warm`: L2 begins as the same job left it, if all that its kernels touch fits there together, else "
+    "empty; what other jobs leave there in between is not counted"
+)
 
 
 def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:

@@ -22,13 +22,13 @@ from lstmsim.machines.parallel.device import GATES, ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_kernel
 from lstmsim.machines.parallel.fused.values import arrays_of
 from lstmsim.machines.parallel.fusion import fusion_device
-from lstmsim.machines.parallel.kernel import CLASS, Ints, Kernel, Memory, Priced, Run
+from lstmsim.machines.parallel.kernel import CLASS, Ints, Kernel, Made, Memory, Priced, Run
 from lstmsim.machines.parallel.kernels.dense import Tile, default_tiles, gemm_partials, product_phases, tile_for
 from lstmsim.machines.parallel.kernels.phases import phase_kernel
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
 from lstmsim.machines.parallel.kernels.rows import addressable, default_vector, numbered
 from lstmsim.machines.parallel.lowering.program import DeviceJob
-from lstmsim.machines.parallel.traffic import priced
+from lstmsim.machines.parallel.traffic import footprint, priced
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.cells import StepProduct, products_of, step_graph
 from lstmsim.model.fusion.graph import COMPUTE, Graph
@@ -199,16 +199,45 @@ _LayerRun = tuple[tuple[Priced, ...], tuple[Ints | None, ...]]
 def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
     """The kernels of jobs: layer after layer, and of each layer one direction after the other.
 
-    Each of these is a run of its own: what L2 holds at its beginning is the chip's `l2_state`.
+    Each of these is a run of its own: what L2 holds at its beginning is the chip's `l2_state`, or what `weights` of the
+    job says.
     """
     made = []
     for job in jobs:
-        runs = [_run_of(chip, layer, job) for layer in job.model.layers for _ in range(layer.directions)]
+        device = _begins(chip, job)
+        runs = [_run_of(device, layer, job) for layer in job.model.layers for _ in range(layer.directions)]
         key, from_arrival = DISPATCH[job.dispatch](job)
         kernels = tuple(kernel for run in runs for kernel in run[0])
         work = tuple(each for run in runs for each in run[1])
         made.append(DeviceJob(job.name, kernels, work, job.arrival, key, from_arrival, job.after))
     return made
+
+
+def _begins(chip: ParallelDevice, job: Job) -> ParallelDevice:
+    """The device with the state of L2 that a job finds: warm where all that its runs touch fits there together."""
+    if job.weights is None:
+        return chip
+    runs = ((layer, layer.directions) for layer in job.model.layers)
+    warm = job.weights == "warm" and sum(_bytes(chip, layer, job) * ways for layer, ways in runs) <= chip.l2_bytes
+    return replace(chip, l2_state="warm" if warm else "cold")
+
+
+def _bytes(chip: ParallelDevice, layer: Layer, job: Job) -> int:
+    """What one direction of a layer touches."""
+    if chip.fusion == "cell":
+        sizes = RecurrentSizes(layer.hidden, layer.input, job.batch, job.steps, layer.cell.name)
+        return _layer_bytes(chip, sizes, chip.recurrent == "persistent")
+    return _fused_bytes(chip, replace(layer, bidirectional=False, reverse=False), job.batch)
+
+
+@lru_cache(maxsize=64)
+def _layer_bytes(device: ParallelDevice, sizes: RecurrentSizes, persistent: bool) -> int:
+    return footprint(_recurrent(device, sizes, persistent).run)
+
+
+@lru_cache(maxsize=64)
+def _fused_bytes(device: ParallelDevice, layer: Layer, batch: int) -> int:
+    return footprint(fused_step(device, layer, batch, device.fusion, device.split_rule).run)
 
 
 def _run_of(chip: ParallelDevice, layer: Layer, job: Job) -> _LayerRun:
@@ -229,10 +258,14 @@ def _fused_run(device: ParallelDevice, layer: Layer, batch: int, steps: int, fus
     return kernels, shares * steps
 
 
+def _recurrent(device: ParallelDevice, sizes: RecurrentSizes, persistent: bool) -> Made:
+    tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device.sms) if sizes.batch > 1 else None
+    return recurrent_layer(sizes, tile, 0, device, persistent)
+
+
 @lru_cache(maxsize=8)
 def _layer_run(device: ParallelDevice, sizes: RecurrentSizes, persistent: bool) -> _LayerRun:
-    tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device.sms) if sizes.batch > 1 else None
-    made = recurrent_layer(sizes, tile, 0, device, persistent)
+    made = _recurrent(device, sizes, persistent)
     kernels = priced(made.run, device)
     step = len(kernels) if persistent else len(kernels) // sizes.steps
     products = [each.shape.name in _PRODUCTS for each in kernels[:step]]

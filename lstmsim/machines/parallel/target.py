@@ -29,6 +29,7 @@ class _ParallelTarget(Target):
     core: ClassVar[type] = ParallelCore
     together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
     batches: ClassVar[bool] = True
+    one_by_one: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
     other_numbers: ClassVar[str] = "a parallel device computes with floating point, not fixed point"
     fidelity: ClassVar[Fidelity] = Fidelity(
@@ -73,8 +74,7 @@ class _ParallelTarget(Target):
 
         if templates:
             raise InputError(
-                "a parallel device serves no requests that keep coming: its kernels follow each other by barriers, "
-                "which belong to one job each; simulate the jobs one by one"
+                "kernels follow each other by barriers: jobs of a parallel device are served as whole ones"
             )
         for job in jobs:
             self.check(chip, job)

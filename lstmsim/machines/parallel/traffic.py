@@ -305,10 +305,20 @@ def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
 
 
 def _fits(uses: dict[int, tuple[Ints, Ints]], layout: Layout, device: ParallelDevice) -> bool:
+    return _footprint(uses, layout) <= device.l2_bytes
+
+
+def _footprint(uses: dict[int, tuple[Ints, Ints]], layout: Layout) -> int:
     touched = np.zeros(layout.total, bool)
     for sectors, _ in uses.values():
         touched[sectors] = True
-    return SECTOR_BYTES * int(np.count_nonzero(touched)) <= device.l2_bytes
+    return SECTOR_BYTES * int(np.count_nonzero(touched))
+
+
+def footprint(run: Run) -> int:
+    """Bytes of the distinct sectors that all kernels of a run touch (F of section 5 of docs/parallel_device.md)."""
+    layout = laid(run.arrays)
+    return _footprint(_uses(run, layout), layout)
 
 
 def _uses(run: Run, layout: Layout) -> dict[int, tuple[Ints, Ints]]:

@@ -25,7 +25,7 @@ from lstmsim.machines.target import PER_CYCLE, Clock, check_description
 from lstmsim.model.cells import CELLS
 from lstmsim.model.figures import CoreFigures, Words
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, unused
 
 _RTL = "intel/fpga-npu: its RTL, counted by hand"
 _COMPILER = "intel/fpga-npu: its compiler and RTL"
@@ -301,9 +301,10 @@ class RowNpu:
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
         beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
+        said = (*unused(job, "threads", "weights"), *self.too_large(job))
         if beyond is None:
-            return self.too_large(job)
-        return (*self.too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
+            return said
+        return (*said, f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
 
     def too_large(self, job: Job) -> tuple[str, ...]:
         """Say whether the weights of a job are more than the matrix memories hold."""

@@ -60,13 +60,12 @@ def as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
     """The same work as the machine can do it, and remarks on what is different."""
     chip, remarks = scenario.chip, list[str]()
     target = target_of(chip.kind)
+    if any(job.on for job in scenario.jobs):
+        scenario = replace(scenario, jobs=tuple(job.at(chip) for job in scenario.jobs))
     if not target.batches and any(job.batch > 1 for job in scenario.jobs):
         # The work stays the same: this machine gives the inferences of a batch to its threads.
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
-    if not target.threads and any(job.threads is not None for job in scenario.jobs):
-        scenario = replace(scenario, jobs=tuple(replace(job, threads=None) for job in scenario.jobs))
-        remarks.append(f"{chip.name}: jobs run without the number of threads that they ask for, which it does not have")
     return with_numbers(scenario), remarks
 
 
@@ -151,7 +150,10 @@ def compared(
         scenario=scenario.name,
         engine=engine,
         each=each,
-        machines=(*(_machine(name, chip, designs) for name, chip in zip(names, chips, strict=True)), *designs),
+        machines=(
+            *(_machine(name, chip, designs, scenario.jobs) for name, chip in zip(names, chips, strict=True)),
+            *designs,
+        ),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
@@ -238,10 +240,11 @@ def _unique(names: Sequence[str]) -> list[str]:
     return names_once
 
 
-def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
+def _machine(name: str, chip: Chip, designs: Sequence[Machine], jobs: Sequence[Job]) -> Machine:
     pes = sum(core.peak for core in chip.core_figures)
     part, peak = chip.core_figures[0].unit.part, peak_tops(pes, chip.frequency_mhz)
     size, design = target_of(chip.kind).element_bytes(chip), stands_for(chip.name, designs)
+    warm = all(job.at(chip).weights == "warm" for job in jobs)
     return Machine(
         name,
         False,
@@ -249,7 +252,7 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
         chip.frequency_mhz,
         peak,
         part=part,
-        begins_cold=target_of(chip.kind).begins_cold(chip),
+        begins_cold=target_of(chip.kind).begins_cold(chip) and not warm,
         precision="the same cycles in any precision" if size is None else f"elements of {size} bytes",
         stands_for=design,
         changed=changed_keys(chip) if design else (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, pairwise, zip_longest
@@ -13,64 +13,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim import engines, machines
+from lstmsim import engines
 from lstmsim.files.scenario.requests import MAX_REQUESTS
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, cores_at_once
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program, Task
-from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
 from lstmsim.program.trace import TASKS
+from lstmsim.studies.serve.programs import Alone, alone, serving_program
 from lstmsim.traffic.arrivals import Stream, arrival_arrays
 from lstmsim.traffic.intervals import batch_interval
 from lstmsim.traffic.load import Preemption
 from lstmsim.traffic.streams import below
-
-#: Names of cycles in which a thread lets another one have the array.
-_GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)
-
-#: What a job is among others, and what stands for it when there are none.
-_AMONG_OTHERS: dict[str, Any] = {
-    "arrival": 0,
-    "after": None,
-    "priority": 0,
-    "deadline": None,
-    "dispatch": "fcfs",
-    "preempts": False,
-    "queue_limit": None,
-    "patience": None,
-}
-
-
-@dataclass(frozen=True)
-class Alone:
-    """The cycles of a job that has the chip to itself.
-
-    array_cycles: cycles in which the PE arrays of its cores issue for it, summed over the cores.
-    stalls: whether it ever cannot issue between its first tile and its last; only then a coarse-grained core turns to
-        another thread.
-    """
-
-    latency_cycles: int
-    array_cycles: int
-    cores: int
-    stalls: bool
-
-
-def alone(chip: Chip, job: Job) -> Alone:
-    """Simulate the job by itself, where it would run on an idle chip. Keys that rank it among others are left out."""
-    totals = engines.totals(machines.lower(chip, (bare(job),)), check=False)
-    arrays = totals.cycles[: len(chip.core_figures)]
-    return Alone(
-        totals.makespan_cycles,
-        int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(cores_at_once(chip, job, taken=int(totals.task("taken")[0])))),
-        bool(arrays[:, _GIVEN_UP].sum()),
-    )
-
-
-def bare(job: Job) -> Job:
-    """Give the job without the keys that rank it among others, reject it, or say when it comes."""
-    return replace(job, **_AMONG_OTHERS)
 
 
 def kind_of(job: Job) -> tuple[Any, ...]:
@@ -447,7 +400,7 @@ def _run(chip: Chip, kinds: Sequence[Ranked], low: NDArray[np.bool_], releases: 
         for each, lowest in zip(kinds, low.tolist(), strict=True)
     )
     keys = np.array([DISPATCH[job.dispatch](job)[0] for job in jobs])[numbers]
-    program = machines.lower(chip, jobs, templates=True)
+    program = serving_program(chip, jobs, templates=True)
     feed = engines.feed(program, [np.stack([releases, numbers, keys], axis=1)], window=len(numbers))
     groups, paused = [], np.zeros(len(numbers), dtype=np.int64)
     for group in feed.results():

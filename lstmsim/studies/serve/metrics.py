@@ -16,6 +16,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals
 from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.programs import servers_of
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.studies.serve.tenants import NEVER, Accounts, Ints, Known, Rows, Sharing
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
@@ -227,7 +228,7 @@ def served(
     came = sorted(both, key=lambda job: (job.arrival, job.number))
     collector = Collector(
         report.frequency_mhz,
-        threads_of(program),
+        servers_of(scenario.chip, program),
         entries,
         window=_window(scenario.jobs, came),
         coarse=coarse_cores(program),
@@ -302,8 +303,3 @@ def coarse_cores(program: Program) -> dict[int, int]:
         for number, core in enumerate(own)
         if core.accounted is not None and core.units[core.accounted].policy == "coarse" and core.contexts > 1
     }
-
-
-def threads_of(program: Program) -> int:
-    """Count the threads on which jobs run; threads that only belong to a memory do not count."""
-    return sum(core.contexts for core in program.cores if not core.shared)

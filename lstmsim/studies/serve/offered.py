@@ -19,6 +19,7 @@ from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.serve import demands
+from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
@@ -59,7 +60,7 @@ def _shares_apart(scenario: Scenario, groups: list[tuple[frozenset[int], list[st
             if not any({own, other} <= {*names} for _, names in groups):
                 return True
     first = {_entry(scenario, job): replace(job, after=None) for job in reversed(scenario.jobs)}
-    program = machines.lower(scenario.chip, tuple(first.values()), templates=True)
+    program = serving_program(scenario.chip, tuple(first.values()), templates=True)
     return any(core.shared for core in program.cores)
 
 
@@ -179,7 +180,7 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
-    plain, rate = replace(demands.bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
+    plain, rate = replace(bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
     how = offer.variability, offer.memory_seconds, offer.process
     return [
         _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
@@ -209,7 +210,7 @@ def _estimated(scenario: Scenario) -> dict[str, Offer]:
 @lru_cache(maxsize=64)
 def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
     """Put the load of a mix together."""
-    program = machines.lower(chip, tuple(share.job for share in mix), templates=True)
+    program = serving_program(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound)
@@ -299,6 +300,10 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, demands.
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> demands.Demand:
     """Give the cycles of arrays, threads and each memory that a job alone takes: the least over its choices."""
+    if one_by_one(chip):
+        # nothing else runs meanwhile: what a job takes of anything is bounded by its time
+        own = alone(chip, job)
+        return demands.Demand(own.array_share * own.latency_cycles, float(own.latency_cycles), ())
     each = []
     for choice in _choices(chip, job):
         program = machines.lower(chip, (choice,))
@@ -349,7 +354,7 @@ def _capacity(
 ) -> float:
     """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last."""
     drawn = np.array(demands.drawn_places(shares, requests))
-    started = engines.totals(machines.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
+    started = engines.totals(serving_program(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
     groups = demands.meeting(zip(sets, range(len(sets)), strict=True))
     own = next(sorted(places) for _, places in groups if drawn[started.argmax()] in places)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim import engines, machines
+from lstmsim import engines
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.units import tops
@@ -19,8 +19,9 @@ from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.report.results import Table
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.demands import Alones
-from lstmsim.studies.serve.metrics import Collector, coarse_cores, threads_of
+from lstmsim.studies.serve.metrics import Collector, coarse_cores
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.programs import differences, servers_of, serving_program
 from lstmsim.studies.serve.request import Row, ServeRequest
 from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.tenants import NEVER, Rows
@@ -196,11 +197,11 @@ def serve_loaded(
     """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`."""
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     refuse(wrong_value("window", window, Annotated[int, Key(low=len(jobs), high=MOST_WINDOW)]))
-    program = machines.lower(chip, jobs, templates=True)
+    program = serving_program(chip, jobs, templates=True)
     traffic = traffic_of(asked.scenario, asked.count)
     collector = Collector(
         chip.frequency_mhz,
-        threads_of(program),
+        servers_of(chip, program),
         [Entry(name, model) for name, model in asked.tenants],
         coarse=coarse_cores(program),
     )
@@ -233,7 +234,7 @@ def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
         utilization=work / (peak or 1),
         tops=tops(work, makespan, scenario.chip.frequency_mhz),
         full_at=feed.full_at,
-        remarks=scenario.remarks,
+        remarks=(*scenario.remarks, *differences(scenario.chip, scenario.jobs)),
         asked=asked.count,
         window=feed.window,
         scenario=scenario,

@@ -200,6 +200,8 @@ class Job(scenarios.Job, metaclass=_Built):
         threads: int | None = None,
         density: scenarios.Density | Mapping[str, Any] | None = None,
         numbers: None = None,
+        weights: str | None = None,
+        on: scenarios.OnMachines = (),
     ) -> None: ...
 
     @staticmethod

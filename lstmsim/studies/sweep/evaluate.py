@@ -35,8 +35,11 @@ _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
-#: threads, densities and numbers stand only in keys of jobs that have them.
-_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads", "density", "numbers")
+#: threads, weights, densities and numbers stand only in keys of jobs that have them.
+_NO_CYCLES = (
+    *("name", "model", "inputs", "tenant", "initial", "states_of", "on"),
+    *("threads", "weights", "density", "numbers"),
+)
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
@@ -223,6 +226,7 @@ def job_text(jobs: Sequence[Job]) -> bytes:
 def _further(job: Job) -> list[Any]:
     """What stands only in keys of jobs that have it: keys of all other jobs are as they were before."""
     further = [] if job.threads is None else ["threads", job.threads]
+    further += [] if job.weights is None else ["weights", job.weights]
     if job.density is not None:
         further += ["density", job.density.x, job.density.h, job.density.drawn_from]
     if job.numbers is not None:

@@ -148,17 +148,6 @@ def test_what_an_object_cannot_ask_for(keys: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("chip", ["column-npu-64k", "brainwave-s10", "v100"])
-def test_other_machines_have_no_such_key(chip: str) -> None:
-    said = refused(chip, threads=2)
-    title = target_of(load_chip(chip).kind).title
-    assert f"jobs.0.threads: a {title} has no number of threads for each job: leave it out, got 2" in said
-    with pytest.raises(InputError, match="job a: threads: a "):
-        target_of(load_chip(chip).kind).check(load_chip(chip), Job(name="a", **JOB, threads=2))
-    # a key that says nothing is none
-    assert load_scenario({"chip": chip, "jobs": [{**JOB, "threads": None}]}).jobs[0].threads is None
-
-
 def test_a_job_says_how_many_threads_it_has() -> None:
     scenario = load_scenario({"chip": small(), "jobs": [{**JOB, "threads": 2}, JOB]})
     assert [job.threads for job in scenario.jobs] == [2, None]

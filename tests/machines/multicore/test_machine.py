@@ -138,7 +138,7 @@ def test_other_machines_are_compared_without_the_number_of_threads(tmp_path: Pat
     compared = lstmsim.compare(tmp_path / "s.json", chips=["column-npu-16k", "v100"], each=True)
     (entries,) = compared.entries
     assert all(entry.known for entry in entries)
-    assert [any("without the number of threads" in text for text in entry.remarks) for entry in entries] == [
+    assert [any("`threads` of jobs is left out" in text for text in entry.remarks) for entry in entries] == [
         False,
         True,
         True,
@@ -150,7 +150,8 @@ def test_other_machines_are_compared_without_the_number_of_threads(tmp_path: Pat
 
 
 def test_requests_that_keep_coming_are_served_to_the_cycle_as_jobs_are() -> None:
-    offered = scenario({**JOB, "arrival": {"kind": "poisson", "rate_per_second": 2000, "seed": 3}})
+    warm = {**JOB, "weights": "warm"}
+    offered = scenario({**warm, "arrival": {"kind": "poisson", "rate_per_second": 2000, "seed": 3}})
     served = lstmsim.serve(offered, requests=200)
     offered["jobs"][0]["count"] = 200
     report = lstmsim.simulate(offered)
@@ -160,7 +161,7 @@ def test_requests_that_keep_coming_are_served_to_the_cycle_as_jobs_are() -> None
     assert serving.service_cycles == sum(2 * (job.finish - job.start) for job in report.jobs)
     assert serving.load is not None
     # two of the four cores are taken for as long as a job alone takes
-    alone = lstmsim.simulate(scenario()).makespan_cycles
+    alone = lstmsim.simulate(scenario(warm)).makespan_cycles
     assert serving.load.parts["threads"] == pytest.approx(2000 * alone * 1e-9 * 2 / 4, rel=1e-6)
 
 

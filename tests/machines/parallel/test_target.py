@@ -270,12 +270,9 @@ def test_wrong_descriptions(change: dict[str, Any], said: str) -> None:
         lstmsim.simulate(scenario(JOBS["lstm"], **change))
 
 
-def test_cells_without_kernels_and_requests_that_keep_coming_are_refused() -> None:
+def test_cells_without_kernels_are_refused() -> None:
     with pytest.raises(InputError, match="it has kernels for lstm, gru, gru-lbr0, rnn, rnn-relu layers only"):
         lstmsim.simulate(scenario(job(layer("lstm-peephole"))))
-    offered = {**JOBS["lstm"], "arrival": {"kind": "poisson", "rate_per_second": 1e4, "seed": 1}}
-    with pytest.raises(InputError, match="a parallel device serves no requests that keep coming"):
-        lstmsim.serve(scenario(offered), requests=20)
 
 
 def test_it_is_explained() -> None:
