@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import count, islice, pairwise
@@ -92,14 +94,30 @@ def with_numbers(scenario: Scenario) -> Scenario:
     from lstmsim.files.scenario.numbers import job_data
     from lstmsim.model.numerics.jobs import AllNumbers, OwnNumbers
 
-    every = AllNumbers(partial(job_data, scenario), scenario.precision if scenario.precision_given else None)
+    precision = scenario.precision if scenario.precision_given else None
+    every, own = AllNumbers(partial(job_data, scenario), precision), [_files(job) for job in scenario.jobs]
+    # formats are calibrated on all jobs together
+    context = hashlib.sha256(repr((precision, sorted(scenario.calibration.items()), own)).encode()).hexdigest()
     jobs = []
-    for index, job in enumerate(scenario.jobs):
-        if job.density is None and job.inputs and job.numbers is None:
-            files = (job.model.weights or id(job.model.network), job.inputs, job.initial, job.states_of)
-            job = replace(job, numbers=OwnNumbers(every, index, files))
+    for index, (job, files) in enumerate(zip(scenario.jobs, own, strict=True)):
+        if job.density is None and job.inputs:
+            job = replace(job, numbers=OwnNumbers(every, index, (files, context)))
         jobs.append(job)
     return replace(scenario, jobs=tuple(jobs))
+
+
+def _files(job: Job) -> Hashable:
+    """What the numbers of a job are read from, each file as it is now."""
+    paths = job.model.weights, job.inputs, job.initial
+    versions = []
+    for path in paths:
+        try:
+            known = os.stat(path) if path else None
+        except OSError:
+            known = None
+        versions.append(known and (known.st_mtime_ns, known.st_size))
+    network = id(job.model.network) if job.model.network is not None else None
+    return paths, tuple(versions), network, job.steps, job.states_of
 
 
 def build_scenario(read: ReadScenario) -> Scenario:

@@ -289,3 +289,13 @@ def test_accuracy_over_thresholds() -> None:
     assert skipped.cycles == lstmsim.simulate(scenario).makespan_cycles
     assert exact.accuracy[0].max_error == 0.0 < skipped.accuracy[0].max_error
     assert "THRESHOLDS" in report.to_text()
+
+
+@pytest.mark.needs_core
+def test_other_widths_send_other_columns() -> None:
+    """What is kept of a run belongs to its numbers: files, widths and all that formats are calibrated on."""
+    scenario = {**FILE, "precision": {"weight_bits": 8}}
+    cycles = [
+        lstmsim.simulate(scenario, overrides=[f"precision.vector_bits={bits}"]).makespan_cycles for bits in (8, 4, 8)
+    ]
+    assert cycles[0] == cycles[2] != cycles[1]
