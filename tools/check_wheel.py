@@ -35,9 +35,13 @@ def lowest_pins() -> list[str]:
     return pins
 
 
-def run(*command: str | Path, cwd: Path) -> None:
-    """Run a command without the variables that could lead Python to the checkout; stop here if it fails."""
+def run(*command: str | Path, cwd: Path, path: Path | None = None) -> None:
+    """Run a command without the variables that could lead Python to the checkout; stop here if it fails.
+
+    path: a further folder that Python imports from; None: no other.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment |= {"PYTHONPATH": str(path)} if path else {}
     print("+", *command, flush=True)
     done = subprocess.run([*map(str, command)], cwd=cwd, env=environment, check=False)
     if done.returncode:
@@ -65,7 +69,8 @@ def check(edition: str, wheel: Path, folder: Path, pytest_arguments: list[str]) 
     run(folder / "venv" / "bin" / "lstmsim", "list", cwd=folder)
     # Old releases warn about newer neighbours; that is no fault of this package.
     lenient = ["-W", "default"] if edition == "lowest" else []
-    run(python, "-m", "pytest", "-n", "2", *lenient, *pytest_arguments, cwd=folder)
+    # Scripts of experiments import their neighbours, which an installation from the checkout leads them to.
+    run(python, "-m", "pytest", "-n", "2", *lenient, *pytest_arguments, cwd=folder, path=folder)
 
 
 def main() -> None:

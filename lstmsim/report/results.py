@@ -153,7 +153,9 @@ class Result:
         axes = () if forms.axes is None or not records else forms.axes(self)
         base = forms.baseline(self) if forms.baseline is not None and records else None
         baseline = None if base is None else {"words": base.words, "rows": list(base.rows)}
-        picture = _drawing(forms)(self).to_svg() if forms.headed else ""
+        # a picture of no rows would be an empty frame
+        headed = forms.headed and (forms.records is None or records)
+        picture = _drawing(forms)(self).to_svg() if headed else ""
         name = title or type(self).__name__
         return result_page(
             document, name, command=command, records=records, axes=axes, baseline=baseline, picture=picture

@@ -109,6 +109,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("model", "layers.0.hiden", 8, "'hiden' was unexpected"),
     ("model", "layer_order", "steps", "'steps' is not one of"),
     ("sweep", "axes.ep.valus", [8], "'valus' was unexpected"),
+    ("sweep", "axes.ep.from", 8, "is valid under each of"),
+    ("sweep", "axes.ep.to", 8, "'from' is a dependency of 'to'"),
     ("sweep", "combine", "zipp", "'zipp' is not one of"),
     ("sweep", "scenario.chip.cores.0.ep", 0, "0 is less than the minimum of 1"),
     ("graph", "nodes.0.shap", [4], "'shap' was unexpected"),

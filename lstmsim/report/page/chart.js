@@ -4,7 +4,7 @@ import { bind, colour, data, make, number, onTheme } from "./frame.js";
 import { enhance, tableOf } from "./tables.js";
 
 /** Rows of the table at most; height of the chart, its margins, and the reach of the pointer, in pixels. */
-const LISTED = 300, HEIGHT = 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 40, REACH = 9;
+const LISTED = 300, HEIGHT = 380, LEFT = 64, RIGHT = 14, TOP = 26, BOTTOM = 40, REACH = 9;
 const GROUPS = 8;
 
 const rows = data("rows");

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lstmsim.report.document import Document, Grid, Part
+from lstmsim.report.document import Column, Document, Grid, Part, grid
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, printable, region
 from lstmsim.report.renderings import html_of
 
@@ -40,6 +40,8 @@ _DARK = (
 _NUMBER = re.compile(r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
 #: Most rows of a result that its page holds.
 MOST_ROWS = 20_000
+#: Rows that a browser without scripts shows.
+_PLAIN_ROWS = 40
 
 
 def themed(light: str, dark: str) -> str:
@@ -155,7 +157,7 @@ def result_page(
     data: dict[str, Any] = {}
     if records:
         data["rows"] = _rows(records, axes) | {"baseline": baseline}
-        sections.append(Section("rows", "Every row", _rows_note(records)))
+        sections.append(Section("rows", "Every row", _without_scripts(len(records), data["rows"])))
     if command:
         sections.append(Section("origin", "How this was made", element("p", element("code", command))))
     answer = _numbers_leading_to(sections, document.headline)
@@ -180,11 +182,14 @@ def _image(svg: str) -> Markup:
     return region("Picture", "wide", element("img", "", src=source, alt="what the tables below say, drawn"))
 
 
-def _rows_note(records: Sequence[Mapping[str, Any]]) -> Markup:
-    left = len(records) - MOST_ROWS
-    more = f"The page has the first {MOST_ROWS:,} of {len(records):,} rows." if left > 0 else ""
-    scripts = element("p", f"{len(records):,} rows: a browser with scripts lists them here.", class_="note paper")
-    return scripts + shown(more)
+def _without_scripts(count: int, rows: Mapping[str, Any]) -> Markup:
+    """The first of so many rows for a browser that runs no scripts, and how many rows the page leaves out."""
+    more = f"The page has the first {MOST_ROWS:,} of {count:,} rows." if count > MOST_ROWS else ""
+    texts = [any(isinstance(each, str) for each in values) for values in rows["values"]]
+    columns = [Column(name, left=left) for name, left in zip(rows["columns"], texts, strict=True)]
+    cells = zip(*rows["values"], strict=True)
+    plain = grid(columns, cells, limit=_PLAIN_ROWS, more="rows, which a browser with scripts lists")
+    return element("noscript", shown(plain)) + shown(more)
 
 
 def _rows(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[str, Any]:

@@ -78,10 +78,13 @@ def document(report: FusionReport, explain: bool = False) -> Document:
 
 
 def _verdict(report: FusionReport) -> str:
-    """The remark that the pass loses; empty: it does not."""
+    """The pass beside the strongest baseline; empty: one of the two was not simulated."""
     row, base, ratio = report.stitched, report.strongest, report.ratio
-    if row is None or base is None or ratio is None or ratio <= 1:
+    if row is None or base is None or ratio is None or row.cycles is None or base.cycles is None:
         return ""
+    if ratio <= 1:
+        kernels = f"{counted(len(row.kernels), 'kernel')}, {ratio:.2f} times the {base.cycles:,} of {base.name}"
+        return f"the pass takes {row.cycles:,} cycles for {kernels} for {counted(len(base.kernels), 'kernel')}"
     its = f"{counted(len(row.kernels), 'kernel')} with {counted(row.grid_barriers, 'grid barrier')}"
     parts = max((stage.partials for kernel in row.kernels for stage in kernel.stages), default=0)
     if parts:

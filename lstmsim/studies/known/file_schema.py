@@ -1,7 +1,8 @@
 """JSON schemas of files, in the form of draft 7 that editors read: one for each kind of file.
 
-They are made of the keys that check the files. What depends on several keys, or on other files, is not in them:
-`ep * vp <= npe`, a job of another job's name. The command that reads the file says that.
+They are made of the keys that check the files, and of declarations of which keys go together (`BY_KIND`, `AXIS_KEYS`).
+Other rules between keys or files are not in them: `ep * vp <= npe`, a job of another job's name. The command that reads
+the file checks those.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from lstmsim.model.fusion.graph import INPUT, MOVES, OPERATIONS, REDUCES
 from lstmsim.studies.fit.device import Device, device_files
 from lstmsim.studies.known.keys import DOCUMENTS, described_keys, key_line
 from lstmsim.studies.known.shapes import Schema, Shapes
-from lstmsim.studies.sweep.spec_file import SweepEntry
+from lstmsim.studies.sweep.spec_file import AXIS_KEYS, AxisEntry, SweepEntry
 
 #: Entries of one class for several kinds, with the keys that each kind must and may have.
 BY_KIND: Mapping[type, Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -49,7 +50,10 @@ def _named(names: Callable[[], Any], *others: Schema) -> Schema:
 
 
 def _of_kind(entry: type, schema: Schema) -> Schema:
-    """The schema of an entry that has other keys for each kind."""
+    """The schema of an entry whose keys depend on its kind, or, of an axis, on what gives it its values."""
+    if entry is AxisEntry:
+        others = {each: [key] for key, more in AXIS_KEYS.items() for each in more}
+        return {**schema, "oneOf": [{"required": [key]} for key in AXIS_KEYS], "dependencies": others}
     cases = []
     for kind, (needed, known) in BY_KIND.get(entry, {}).items():
         foreign = [name for name in schema["properties"] if name not in ("kind", *needed, *known)]

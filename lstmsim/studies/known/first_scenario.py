@@ -34,7 +34,7 @@ def first_scenario() -> str:
     head = [
         f"# yaml-language-server: $schema={SCHEMA_FILE}",
         "# A scenario: a chip and its jobs. `lstmsim simulate` runs it.",
-        "# Every other key stands behind a #, with a value as an example, its meaning, bounds and default.",
+        "# Every other key is a comment: an example of its value, then its meaning, bounds and default.",
         "",
     ]
     scenario = _lines(ScenarioFile, _CHIP, skip=("jobs",))

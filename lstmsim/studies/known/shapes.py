@@ -122,7 +122,12 @@ def example(schema: Schema) -> Any:
         case "array":
             return [example(schema["items"])] * schema.get("minItems", 1)
         case "object":
-            needed = {name: example(schema["properties"][name]) for name in schema.get("required", ())}
+            # of keys of which one is needed, the first
+            names = [
+                *schema.get("required", ()),
+                *(name for part in schema.get("oneOf", ())[:1] for name in part["required"]),
+            ]
+            needed = {name: example(schema["properties"][name]) for name in names}
             values = schema.get("additionalProperties")
             return needed or ({"NAME": example(values)} if isinstance(values, dict) else {})
         case _:

@@ -42,6 +42,10 @@ class AxisEntry(Entry):
     expression: Annotated[str | int | None, Key("worked out from others, like 16384 // ep; instead of values")] = None
 
 
+#: What gives an axis its values, exactly one of these, and the further keys of each.
+AXIS_KEYS: Mapping[str, tuple[str, ...]] = {"values": (), "from": ("to", "step", "factor"), "expression": ()}
+
+
 class GroupEntry(Entry):
     """A group of axes."""
 
@@ -239,22 +243,20 @@ class _Reader:
             return None
         self._keys(path, AxisEntry)
         paths = self._paths(path)
-        kinds = [key for key in ("values", "from", "expression") if key in entry]
+        kinds = [key for key in AXIS_KEYS if key in entry]
         if len(kinds) != 1:
             document.blame(path, "needs one of: values (a list), from and to (a range), expression")
             return None
+        for key in AXIS_KEYS["from"]:
+            if key in entry and kinds != ["from"]:
+                document.blame((*path, key), f"belongs to a range (from, to), not to {kinds[0]}", key=True)
         if kinds == ["expression"]:
             text = entry["expression"]
             if isinstance(text, bool) or not isinstance(text, str | int):
                 self._wrong((*path, "expression"), "must be text")
                 return None
             return Derived(name, paths, str(text))
-        if kinds == ["from"]:
-            values = self._range(path, entry)
-        else:
-            for key in (each for each in ("to", "step", "factor") if each in entry):
-                document.blame((*path, key), "belongs to a range (from, to), not to values", key=True)
-            values = self._listed((*path, "values"))
+        values = self._range(path, entry) if kinds == ["from"] else self._listed((*path, "values"))
         return Axis(name, paths, values) if values else None
 
     def _check_name(self, name: str, path: DataPath) -> None:

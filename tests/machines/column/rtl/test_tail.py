@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+import lstmsim
 from lstmsim.engines.reference.run import run
 from lstmsim.machines import lower
 from lstmsim.machines.column import generated
@@ -23,7 +24,7 @@ from tests.strategies import scenarios
 from tests.studies.rtl.needed import needs_icarus
 
 HERE = Path(__file__).parent
-VERILOG = Path(__file__).parents[4] / "lstmsim/machines/column/rtl/verilog"
+VERILOG = Path(lstmsim.__file__).parent / "machines/column/rtl/verilog"
 
 
 def said(folder: Path, core: int, tokens: list[str], limit: int, stamp_bits: int) -> list[str]:
