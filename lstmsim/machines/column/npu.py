@@ -8,7 +8,7 @@ the patent's stated orderings come out with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
@@ -52,6 +52,12 @@ def _depth(meaning: str, low: int = 1, source: str = _DEEP, vary: bool = True) -
 
 def _count(meaning: str, high: int = bounds.MAX_PES, source: str = "", follows: str = "", vary: bool = True) -> Key:
     return Key(meaning, "", 1, high, source=source, vary=vary, follows=follows)
+
+
+_CAT = replace(
+    _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES),
+    rule=lambda cat: "must be a power of two (1: no configurable tail)" if cat & (cat - 1) else "",
+)
 
 
 def _rate(meaning: str, source: str, vary: bool = True) -> Key:
@@ -136,7 +142,7 @@ class ColumnCore:
     tail_width: Annotated[int, _rate("units that enter the tail", _NARROW)] = 64
     accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", bounds.MAX_BANKS, _TWO_BANKS)] = 2
     tree_inputs: Annotated[int | None, _count("leaves of each adder tree", source=_PLAIN_TREES)] = None
-    cat: Annotated[int, _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES)] = 1
+    cat: Annotated[int, _CAT] = 1
     thread_policy: Annotated[
         str, Key("when a core goes on with another thread", choices=THREAD_POLICIES, source=_COARSE)
     ] = "coarse"
@@ -175,9 +181,7 @@ class ColumnCore:
         if self.ep * self.vp > self.npe:
             text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
             mistakes.append(("vp", text))
-        if self.cat & (self.cat - 1) or self.cat < 1:
-            mistakes.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
-        elif self.tree_inputs is None:
+        if self.tree_inputs is None:
             if self.cat > 1:
                 mistakes.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
         elif self.tree_inputs > self.npe:
