@@ -126,6 +126,7 @@ def _counts(result: Design) -> Section:
     groups = (
         ("breaks a rule", result.infeasible),
         ("does not fit", result.does_not_fit),
+        ("not accurate enough", result.inaccurate),
         ("ruled out by a bound", result.pruned),
         ("simulated", {"": result.simulated}),
         ("not looked at", {"": result.left} if result.left else {}),
@@ -183,7 +184,8 @@ def _data(result: Design) -> dict[str, Any]:
         **picked(result, f"{names} late equal gap proven bounded drawn remarks files"),
         "device": result.device or None,
         "does_not_fit": sum(result.does_not_fit.values()),
-        "inaccurate": 0,
+        "inaccurate": sum(result.inaccurate.values()),
+        "why_inaccurate": dict(result.inaccurate),
         "best": [_choice(each) for each in result.best],
         "indistinguishable": [
             _choice(each.choice) | picked(each, "requests reason") | {"difference_ms": _finite(each)}

@@ -74,7 +74,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     scenario, device, minimise: what was sought; an empty device: none.
     axes, fixed: the space, values by key; and keys that it sets beside them, as texts `KEY=VALUE`.
     space: how many designs there are; they are the sum of the next ones.
-    infeasible, does_not_fit, pruned: by the rule, by the resource, by the bound.
+    infeasible, does_not_fit, inaccurate, pruned: by the rule, the resource, the job that is not accurate, the bound.
     simulated, left: designs that were simulated; that were not looked at, because `--most` ended the search.
     cannot_tell: designs among those that do not fit, of which that cannot be told.
     late: simulated designs that break the bound on latencies.
@@ -105,6 +105,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     space: int
     infeasible: Mapping[str, int]
     does_not_fit: Mapping[str, int]
+    inaccurate: Mapping[str, int]
     pruned: Mapping[str, int]
     simulated: int
     left: int
