@@ -11,6 +11,11 @@ from lstmsim.report.stability import Stability
 from lstmsim.report.stamp import Stamp
 
 
+def written(value: Any) -> str:
+    """Write a value of a key as files have it."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """A design.

@@ -25,7 +25,7 @@ from lstmsim.studies.design.extras import chip_files, chip_names, more_of, rival
 from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest
-from lstmsim.studies.design.result import Design
+from lstmsim.studies.design.result import Design, written
 from lstmsim.studies.design.space import Box, Broken, Space, space_of
 from lstmsim.studies.design.stability import Stable
 from lstmsim.studies.design.walk import (
@@ -102,7 +102,7 @@ def design(request: DesignRequest) -> Design:
 
 def _listed(space: Space) -> str:
     """The keys of a space with their values, in a line."""
-    texts = [(space.keys[axis.name], [str(each) for each in axis.values]) for axis in space.axes]
+    texts = [(space.keys[axis.name], [written(each) for each in axis.values]) for axis in space.axes]
     return "; ".join(f"{key} {', '.join(each[:8])}{', ...' * (len(each) > 8)}" for key, each in texts)
 
 
