@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: After so many mistakes the rest of a file is not looked at.
 MAX_MISTAKES = 100
@@ -22,12 +22,15 @@ class LstmsimError(Exception):
 class Mistake:
     """One thing wrong with what the user gave: where, and a sentence that says what was expected.
 
+    alone: whether a value is wrong by itself, whatever stands elsewhere.
+
     >>> print(Mistake("chip.yaml:3:7: cores.0.ep", "must be at least 1, got 0"))
     chip.yaml:3:7: cores.0.ep: must be at least 1, got 0
     """
 
     location: str
     sentence: str
+    alone: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.location}: {self.sentence}" if self.location else self.sentence

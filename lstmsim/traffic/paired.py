@@ -43,7 +43,10 @@ def in_pairs(ms: Fractions, relaxation: float | None) -> Mapping[str, Interval]:
             return Interval(value)
         batches = ms[: size * number].reshape(number, size, 2)
         plain = intervals.batch_interval(value, np.diff(statistic(batches, 1))[:, 0].tolist())
-        return intervals.unless_alike(plain, intervals.widened(plain, size, units))
+        half = intervals.widened(plain, size, units)
+        if share == 1.0:
+            half = intervals.unless_skewed(half, more, units, number - 1)
+        return intervals.unless_alike(plain, half)
 
     found = {"mean": interval(lambda rows, axis: rows.mean(axis=axis), 1.0)}
     for name, percent in PERCENTILES.items():

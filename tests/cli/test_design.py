@@ -283,3 +283,32 @@ def test_the_page_begins_with_the_picture_and_has_the_best_designs() -> None:
     assert 'proven best of <a href="#rows">27</a> designs' in Path("p.html").read_text(encoding="utf-8")
     refused = call("design", "s.yaml", "--device", "none", *SPACE, "--report", "p.txt")
     assert (refused.exit_code, "--report p.txt" in refused.stderr) == (2, True)
+
+
+def test_accuracy_is_judged_where_weights_and_inputs_are_there() -> None:
+    job = {"model": "silero-vad-16k", "steps": 6, "inputs": "silero-speech.safetensors"}
+    write("s.yaml", {"chip": "column-npu-16k", "jobs": [job]})
+    widths = {"precision.weight_bits": [4, 8, 12], "precision.vector_bits": [6, 12]}
+    axes = [text for key, values in widths.items() for text in ("--axis", f"{key}={','.join(map(str, values))}")]
+    measured = {
+        (weights, vectors): lstmsim.accuracy(
+            "s.yaml", overrides=[f"precision.weight_bits={weights}", f"precision.vector_bits={vectors}"]
+        )
+        .given.jobs[0]
+        .accuracy.sqnr_db
+        for weights in widths["precision.weight_bits"]
+        for vectors in widths["precision.vector_bits"]
+    }
+    bound = sorted(measured.values())[3]
+    data, text = answer("--device", "none", *axes, "--accuracy-db", repr(bound))
+    kept = [list(each) for each, db in measured.items() if db >= bound]
+    assert [list(each["values"].values()) for each in data["best"]] == kept
+    assert (data["inaccurate"], sum(data["why_inaccurate"].values()), data["space"]) == (3, 3, 6)
+    assert "not accurate enough  4 bits of weights, 6 of vectors: job silero-vad-16k has " in text
+    # random numbers, and floating point, say nothing
+    write("s.yaml", {"chip": "column-npu-16k", "jobs": [{"model": "silero-vad-16k", "steps": 6}]})
+    done = call("design", "s.yaml", "--device", "none", *axes, "--accuracy-db", "30")
+    assert (done.exit_code, "cannot be told: job silero-vad-16k has no inputs" in done.stderr) == (2, True)
+    write("s.yaml", {"chip": "v100", "jobs": [job]})
+    done = call("design", "s.yaml", "--device", "none", *axes, "--accuracy-db", "30")
+    assert (done.exit_code, "cannot be told: a parallel device computes with floating" in done.stderr) == (2, True)

@@ -308,3 +308,24 @@ def test_paths_may_be_path_objects(folder):
 )
 def test_a_file_is_read_up_to_its_hundredth_mistake(folder, text):
     assert len(reported(folder, text)) == MAX_MISTAKES
+
+
+@pytest.mark.parametrize(
+    ("override", "alone"),
+    [
+        ("chip.cores.0.ep=0", True),
+        ("chip.cores.0.ep=x", True),
+        ("chip.cores.0.cat=3", True),
+        ("chip.cores.0.thread_policy=fien", True),
+        ("chip=column-npu-6k", True),
+        ("chip.cores.0.epp=1", False),
+        # wrong beside the others, right with a larger npe or a smaller ep
+        ("chip.cores.0.vp=32", False),
+        ("chip.cores.0.ep=128", False),
+        ("chip.cores.0.cat=2", False),
+    ],
+)
+def test_a_mistake_says_whether_the_value_is_wrong_alone(override: str, alone: bool) -> None:
+    with pytest.raises(InputError) as caught:
+        load_scenario(data(), [override])
+    assert [each.alone for each in caught.value.mistakes] == [alone]

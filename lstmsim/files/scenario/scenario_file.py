@@ -273,7 +273,7 @@ class References:
             for mistake in document.mistakes:
                 # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
                 inside = mistake.location not in ("", self._file(name))
-                self.document.note(mistake if inside else Mistake(self.document.place(path), str(mistake)))
+                self.document.note(mistake if inside else Mistake(self.document.place(path), str(mistake), alone=True))
             holder[key] = None
             self.failed.add(path)
             return False

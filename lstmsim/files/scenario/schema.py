@@ -61,7 +61,7 @@ def check(kind: type[E], document: Document, known: Collection[DataPath] = ()) -
     for each in notes:
         if each.path not in known:
             shown = (document.at(each.path), document.raw(each.path)) if each.shows else (None,)
-            document.blame(each.path, each.message(*shown), key=bool(each.holder))
+            document.blame(each.path, each.message(*shown), key=bool(each.holder), alone=not each.holder)
     return entry, WrongPaths(each.path for each in notes)
 
 

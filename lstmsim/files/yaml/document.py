@@ -74,9 +74,12 @@ class Document:
                 return self.values[path[:cut]].text(path[cut:])
         return dotted(path)
 
-    def blame(self, path: DataPath, sentence: str, *, key: bool = False) -> None:
-        """Note that the value at `path` (or its key) is a mistake; `InputError` with all of them if there are many."""
-        self.note(Mistake(self.place(path, key=key), sentence))
+    def blame(self, path: DataPath, sentence: str, *, key: bool = False, alone: bool = False) -> None:
+        """Note a mistake in the value at `path` (or its key); `InputError` with all of them if there are many.
+
+        alone: as of `Mistake`.
+        """
+        self.note(Mistake(self.place(path, key=key), sentence, alone))
 
     def note(self, mistake: Mistake) -> None:
         """Note a mistake whose place is known; `InputError` as of `blame`."""

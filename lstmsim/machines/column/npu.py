@@ -62,6 +62,12 @@ def _count(meaning: str, high: int = bounds.MAX_PES, source: str = "", follows: 
     return Key(meaning, "", 1, high, source=source, vary=vary, follows=follows)
 
 
+_CAT = replace(
+    _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES),
+    rule=lambda cat: "must be a power of two (1: no configurable tail)" if cat & (cat - 1) else "",
+)
+
+
 def _rate(meaning: str, source: str, vary: bool = True) -> Key:
     return Key(meaning, PER_CYCLE, 1, bounds.MAX_SIZE, source=source, vary=vary)
 
@@ -188,7 +194,7 @@ class ColumnCore:
     tail_width: Annotated[int, _rate("units that enter the tail", _NARROW)] = 64
     accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", bounds.MAX_BANKS, _TWO_BANKS)] = 2
     tree_inputs: Annotated[int | None, _count("leaves of each adder tree", source=_PLAIN_TREES)] = None
-    cat: Annotated[int, _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES)] = 1
+    cat: Annotated[int, _CAT] = 1
     thread_policy: Annotated[
         str, Key("when a core goes on with another thread", choices=THREAD_POLICIES, source=_COARSE)
     ] = "coarse"
@@ -241,9 +247,7 @@ class ColumnCore:
             mistakes.append(("vp", text))
         if self.delta_group % self.ep:
             mistakes.append(("delta", f"group must be a multiple of ep {self.ep}, got {self.delta_group}"))
-        if self.cat & (self.cat - 1) or self.cat < 1:
-            mistakes.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
-        elif self.tree_inputs is None:
+        if self.tree_inputs is None:
             if self.cat > 1:
                 mistakes.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
         elif self.tree_inputs > self.npe:

@@ -17,7 +17,7 @@ from lstmsim.studies.design.judge import DOUBT, Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.result import Choice, More, Rival
 from lstmsim.studies.design.space import Space
-from lstmsim.studies.design.walk import INFEASIBLE, LEFT, TOO_LARGE, Found, Known, Labels, Walk
+from lstmsim.studies.design.walk import INFEASIBLE, LEFT, OUT, TOO_LARGE, Found, Known, Labels, Walk
 from lstmsim.studies.sweep.resolve import override
 
 #: Chips that are written as files.
@@ -32,7 +32,7 @@ def rivals_of(space: Space, labels: Labels, measure: Measure, best: Choice) -> t
     beside = [
         (key, point)
         for key, point in space.neighbours(best.point)
-        if labels.label[point] not in (INFEASIBLE, TOO_LARGE) and not measure.judged(point)[0]
+        if labels.label[point] not in OUT and not measure.judged(point)[0]
     ]
     rivals: dict[str, Rival] = {}
     for (key, _), each in zip(beside, measure.simulated([point for _, point in beside]), strict=True):

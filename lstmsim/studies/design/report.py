@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.report.document import Document, Section, Text, facts, grid, remark
 from lstmsim.report.results import Forms, picked
-from lstmsim.studies.design.result import Alike, Choice, Design, More
+from lstmsim.studies.design.result import Alike, Choice, Design, More, written
 
 #: Unit of what is minimised, and how its number is written.
 _UNITS = {
@@ -39,11 +39,7 @@ def _change(value: float, best: float) -> str:
 
 def words_of(values: Mapping[str, Any]) -> str:
     """Write the values of a design."""
-    return ", ".join(f"{key.removeprefix('chip.cores.0.')} {_value(value)}" for key, value in values.items())
-
-
-def _value(value: Any) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return ", ".join(f"{key.removeprefix('chip.cores.0.')} {written(value)}" for key, value in values.items())
 
 
 def _headline(result: Design) -> str:
@@ -82,8 +78,8 @@ def _space(result: Design) -> Section:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    shown = ", ".join(map(_value, values[:12]))
-    return f"{shown}, ... {_value(values[-1])}" if len(values) > 12 else shown
+    shown = ", ".join(map(written, values[:12]))
+    return f"{shown}, ... {written(values[-1])}" if len(values) > 12 else shown
 
 
 def _found(result: Design) -> Iterator[Section]:
@@ -96,7 +92,7 @@ def _found(result: Design) -> Iterator[Section]:
         rows = [
             [
                 *(_number(name, number) for name, number in zip(result.minimise, objective, strict=True)),
-                *(alike[objective], *(_value(value) for value in first[objective].values.values())),
+                *(alike[objective], *(written(value) for value in first[objective].values.values())),
             ]
             for objective in alike
         ]
@@ -113,7 +109,7 @@ def _found(result: Design) -> Iterator[Section]:
     )
     rows = [
         [
-            *(rival.key, _value(best.values[rival.key]), _value(rival.value)),
+            *(rival.key, written(best.values[rival.key]), written(rival.value)),
             *(_number(result.minimise[0], rival.objective), _change(rival.objective, best.objective[0])),
         ]
         for rival in result.rivals
@@ -126,6 +122,7 @@ def _counts(result: Design) -> Section:
     groups = (
         ("breaks a rule", result.infeasible),
         ("does not fit", result.does_not_fit),
+        ("not accurate enough", result.inaccurate),
         ("ruled out by a bound", result.pruned),
         ("simulated", {"": result.simulated}),
         ("not looked at", {"": result.left} if result.left else {}),
@@ -183,7 +180,8 @@ def _data(result: Design) -> dict[str, Any]:
         **picked(result, f"{names} late equal gap proven bounded drawn remarks files"),
         "device": result.device or None,
         "does_not_fit": sum(result.does_not_fit.values()),
-        "inaccurate": 0,
+        "inaccurate": sum(result.inaccurate.values()),
+        "why_inaccurate": dict(result.inaccurate),
         "best": [_choice(each) for each in result.best],
         "indistinguishable": [
             _choice(each.choice) | picked(each, "requests reason") | {"difference_ms": _finite(each)}

@@ -101,6 +101,14 @@ class DesignRequest:
         float | None, Key("Most ms that the percentile of latencies may be.", above=0, metavar="MS")
     ] = None
     percentile: Annotated[int, Key("Percentile that --bound-ms bounds: 50, 95, 99 or 100.", metavar="P")] = 99
+    accuracy_db: Annotated[
+        float | None,
+        Key(
+            "Least dB that each job's outputs must have against float64, as lstmsim accuracy measures.",
+            low=0,
+            metavar="DB",
+        ),
+    ] = None
     most: Annotated[
         int | None,
         Key("Most designs to simulate; the report says how far from the bound the search ends.", low=1, metavar="N"),

@@ -11,6 +11,11 @@ from lstmsim.report.stability import Stability
 from lstmsim.report.stamp import Stamp
 
 
+def written(value: Any) -> str:
+    """Write a value of a key as files have it."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """A design.
@@ -74,7 +79,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     scenario, device, minimise: what was sought; an empty device: none.
     axes, fixed: the space, values by key; and keys that it sets beside them, as texts `KEY=VALUE`.
     space: how many designs there are; they are the sum of the next ones.
-    infeasible, does_not_fit, pruned: by the rule, by the resource, by the bound.
+    infeasible, does_not_fit, inaccurate, pruned: by the rule, the resource, the job that is not accurate, the bound.
     simulated, left: designs that were simulated; that were not looked at, because `--most` ended the search.
     cannot_tell: designs among those that do not fit, of which that cannot be told.
     late: simulated designs that break the bound on latencies.
@@ -105,6 +110,7 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     space: int
     infeasible: Mapping[str, int]
     does_not_fit: Mapping[str, int]
+    inaccurate: Mapping[str, int]
     pruned: Mapping[str, int]
     simulated: int
     left: int

@@ -16,6 +16,7 @@ from lstmsim.base.files import refuse_if_read
 from lstmsim.base.wording import nearest
 from lstmsim.machines.bounds import Column
 from lstmsim.model.scenario import Scenario
+from lstmsim.studies.design.accurate import Least
 from lstmsim.studies.design.alike import Alikes
 from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
@@ -24,12 +25,14 @@ from lstmsim.studies.design.extras import chip_files, chip_names, more_of, rival
 from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest
-from lstmsim.studies.design.result import Design
+from lstmsim.studies.design.result import Design, written
 from lstmsim.studies.design.space import Box, Broken, Space, space_of
 from lstmsim.studies.design.stability import Stable
 from lstmsim.studies.design.walk import (
+    INACCURATE,
     INFEASIBLE,
     LEFT,
+    OUT,
     PRUNED,
     SIMULATED,
     TOO_LARGE,
@@ -75,12 +78,13 @@ def design(request: DesignRequest) -> Design:
         there = scaled(there, request.fill)
     judge = Judge(there, request.allow_cannot_tell)
     judge.refuse(scenario)
+    least = None if request.accuracy_db is None else Least(scenario, request.accuracy_db)
     axes, fixed = (request.axes, ()) if request.axes else default_space(scenario, there, request.overrides)
     space = space_of(source, axes, [*fixed, *request.overrides])
     if request.announce is not None:
         request.announce(f"space: {space.size:,} designs: {_listed(space)}")
     with _store(request, space) as store:
-        known = _known(space, there, request)
+        known = _known(space, there, request, least)
         limit = None if request.bound_ms is None else (PERCENTILES[request.percentile], request.bound_ms)
 
         def results(points: Sequence[int]) -> Any:
@@ -98,7 +102,7 @@ def design(request: DesignRequest) -> Design:
 
 def _listed(space: Space) -> str:
     """The keys of a space with their values, in a line."""
-    texts = [(space.keys[axis.name], [str(each) for each in axis.values]) for axis in space.axes]
+    texts = [(space.keys[axis.name], [written(each) for each in axis.values]) for axis in space.axes]
     return "; ".join(f"{key} {', '.join(each[:8])}{', ...' * (len(each) > 8)}" for key, each in texts)
 
 
@@ -144,7 +148,7 @@ def _store(request: DesignRequest, space: Space) -> Iterator[Store | None]:
         yield store
 
 
-def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
+def _known(space: Space, there: Device | None, request: DesignRequest, accurate: Least | None) -> Known:
     """Bound all points, and label those that break a rule or need too many multiplier blocks."""
     size = space.size
     labels, rates = Labels.of(size), np.ones(size)
@@ -157,6 +161,8 @@ def _known(space: Space, there: Device | None, request: DesignRequest) -> Known:
             labels.mark(box.points, INFEASIBLE, box.reason)
             continue
         rates[box.points] = box.scenario.chip.frequency_mhz
+        if accurate is not None and (missed := accurate.missed(box.scenario)):
+            labels.mark(box.points, INACCURATE, missed)
         own = bounded(box)
         if own is None:
             complete = False
@@ -232,6 +238,7 @@ class _Design:
             space=self.space.size,
             infeasible=labels.counts(INFEASIBLE),
             does_not_fit=labels.counts(TOO_LARGE),
+            inaccurate=labels.counts(INACCURATE),
             pruned=labels.counts(PRUNED),
             simulated=labels.count(SIMULATED),
             left=labels.count(LEFT),
@@ -254,7 +261,7 @@ class _Design:
 
     def _drawn_points(self, found: Found) -> dict[str, Any]:
         """What the picture shows."""
-        points = np.flatnonzero(~np.isin(found.labels.label, (INFEASIBLE, TOO_LARGE)))
+        points = np.flatnonzero(~np.isin(found.labels.label, OUT))
         points = points[np.lexsort((points, *self.known.bounds.least[points].T[::-1]))]
         if len(self.request.minimise) > 1:
             return {"seen": tuple(list(found.points.values())[:_DRAWN])}
@@ -290,8 +297,10 @@ class _Design:
         keys = [self.space.keys[axis.name] for axis in self.space.axes]
         if any(".latency." in key or key.endswith("frequency_mhz") for key in keys):
             yield "Latencies and clocks are assumptions: nothing prices them here, so the least and the highest win."
-        if any(key.startswith("precision.") for key in keys):
-            yield "Widths are not judged by accuracy here: `lstmsim accuracy` says what they cost."
+        if self.request.accuracy_db is not None:
+            yield "Accuracy is that on the jobs' own inputs: on others it may be less."
+        elif any(key.startswith("precision.") for key in keys):
+            yield "Widths are not judged by accuracy: --accuracy-db does so, where weights and inputs are there."
         if "energy_j" in self.request.minimise:
             yield "Energies are relative, from a table of another process, and leave out the device."
         if not self.known.complete:

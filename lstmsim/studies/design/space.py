@@ -29,8 +29,6 @@ from lstmsim.studies.sweep.spec import Axis, Value
 from lstmsim.studies.sweep.spec_file import MAX_POINTS
 
 Numbers = NDArray[np.int64]
-#: Sentences about a value by itself, not about how it goes with others.
-_ALONE = re.compile(r"must be (?!a multiple|equal|at most (a whole|the chip)|at least \d+, the)|no \w+ called ")
 #: Columns of a sweep's table that no axis may be called by.
 _TAKEN = {"point", "status", "objectives", "pareto", "knee", "reason", "key", "min", "max", "if", "in", "is", *NUMBERS}
 
@@ -298,8 +296,8 @@ def _said(resolver: Resolver, values: Mapping[str, Value], key: str) -> str:
     try:
         resolver.scenario(values)
     except InputError as error:
-        about = [each.sentence for each in error.mistakes if _key(each) in (key, key.removeprefix("chip."))]
-        return next((each for each in about if _ALONE.match(each)), "")
+        keys = key, key.removeprefix("chip.")
+        return next((each.sentence for each in error.mistakes if each.alone and _key(each) in keys), "")
     return ""
 
 

@@ -19,7 +19,9 @@ from lstmsim.studies.fit.device import Device
 from lstmsim.studies.sweep.table import front
 
 #: What becomes of a point.
-LEFT, INFEASIBLE, TOO_LARGE, PRUNED, SIMULATED = range(5)
+LEFT, INFEASIBLE, TOO_LARGE, INACCURATE, PRUNED, SIMULATED = range(6)
+#: Labels of points that cannot be chosen whatever they simulate.
+OUT = INFEASIBLE, TOO_LARGE, INACCURATE
 #: Points that are looked at together, and the first and the largest batch that is simulated together.
 _LOOKED_AT = 65_536
 _FIRST, _LARGEST = 16, 8192

@@ -259,8 +259,10 @@ def _parts(job: JobRow) -> str:
 
 
 def _difference(interval: Interval) -> str:
-    half = "" if interval.half_width is None else f" ± {two_digits(interval.half_width)}"
-    return f"{interval.value:+.4g}{half} ms"
+    unit, factor = ("µs", 1000.0) if 0 < abs(interval.value) < 1e-3 else ("ms", 1.0)
+    own = interval.scaled(factor)
+    half = "" if own.half_width is None else f" ± {two_digits(own.half_width)}"
+    return f"{own.value:+.4g}{half} {unit}"
 
 
 def _latencies(arrivals: Arrivals) -> Section:
@@ -269,7 +271,10 @@ def _latencies(arrivals: Arrivals) -> Section:
         if arrivals.same or not arrivals.drawn
         else "other requests on each side, so that the intervals of the sides are combined"
     )
-    rows = [(name, _difference(each)) for name, each in arrivals.difference_ms.items()]
+    few = ", no interval: too few requests" if arrivals.drawn and not arrivals.reason else ""
+    rows = [
+        (name, _difference(each) + few * (each.half_width is None)) for name, each in arrivals.difference_ms.items()
+    ]
     said = "without the first tenth (warm-up), at 95 %" if arrivals.drawn else "these requests are all there is"
     counts = f"Only A served {arrivals.only_a:,} of the requests that both have, only B {arrivals.only_b:,}."
     return Section.of(
