@@ -37,7 +37,8 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
         else:
             _proof(axes, result)
         where = f" on {result.device}" if result.device else ""
-        figure.head([short(f"{result.scenario}{where}: {result.space:,} designs", 100)])
+        none = "" if result.best else ", none keeps all that is asked"
+        figure.head([short(f"{result.scenario}{where}: {result.space:,} designs{none}", 100)])
         axes.grid(color="#E4E4E4", linewidth=0.6)
         axes.set_axisbelow(True)
         if axes.get_legend_handles_labels()[0]:
