@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import fsum
 from typing import Any, NamedTuple, TypeVar
@@ -29,6 +30,7 @@ from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Ints
+from lstmsim.program.program import Program
 from lstmsim.studies.sweep.block import Column, Columns, block, distinct
 from lstmsim.studies.sweep.columns import ChipColumns, chip_costs
 from lstmsim.studies.sweep.evaluate import Rows, chip_text, job_text, key_of, plain
@@ -367,10 +369,24 @@ def _able(chip: Chip, jobs: Sequence[Job]) -> bool:
     return all(core.refusal(model) is None for model, core in runs)
 
 
+def _apart(program: Program) -> Program:
+    """The program with a body of its own for each phase: cores or models that have one here may have two elsewhere."""
+    known: dict[int, Any] = {}
+    tasks = []
+    for task in program.tasks:
+        if id(task.variants) not in known:
+            known[id(task.variants)] = tuple(
+                (kind, tuple([replace(phase, body=copy(phase.body)) for phase in phases]))
+                for kind, phases in task.variants
+            )
+        tasks.append(replace(task, variants=known[id(task.variants)]))
+    return replace(program, tasks=tuple(tasks))
+
+
 def _form_of(chip: Chip, jobs: Sequence[Job]) -> _Form | None:
     """The program of these jobs but for its bodies; None if it is refused."""
     try:
-        program = machines.lower(chip, jobs)
+        program = _apart(machines.lower(chip, jobs))
         flat = flat_of(program)
     except LstmsimError:
         return None

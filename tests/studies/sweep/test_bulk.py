@@ -68,6 +68,41 @@ def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
     assert sum(setup.sweep.values(point)["threads"] is True for point in rest) == len(setup.sweep) // 3
 
 
+def unlike_spec(chance: random.Random) -> dict[str, Any]:
+    """A sweep over chips of two or three unlike cores, some of which cannot run a model of the jobs."""
+    cores = [
+        {"npe": 16 * chance.choice([1, 2]) * (ep := chance.choice([4, 8])), "ep": ep, "vp": 8}
+        | {"threads": chance.choice([1, 2]), "tail_width": chance.choice([3, 16])}
+        for _ in range(chance.randint(2, 3))
+    ]
+    layers = [{"cell": chance.choice(["lstm", "gru"]), "hidden": chance.randint(2, 50), "input": chance.randint(2, 40)}]
+    jobs: list[dict[str, Any]] = [
+        {"model": {"layers": layers}, "steps": chance.randint(1, 5), "count": chance.randint(1, 3)},
+        {"model": "lstm-256", "steps": 1, "arrival": chance.choice([0, 900])},
+    ][: chance.randint(1, 2)]
+    if chance.random() < 0.5:
+        jobs[-1] |= {"core": chance.randrange(len(cores))}
+    axes = {
+        "vp": {"path": "chip.cores.0.vp", "values": chance.sample([2, 3, 4, 8, 16], 4)},
+        "other": {"path": "chip.cores.1.vp", "values": chance.sample([1, 2, 3, 4, 8, 16], 4)},
+        "steps": {"path": "jobs.0.steps", "values": [2, chance.randint(3, 20)]},
+        "hidden": {"path": HIDDEN[0], "values": [chance.randint(1, 60), 12]},
+    }
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": cores}
+    return {"scenario": {"chip": chip, "jobs": jobs}, "axes": axes}
+
+
+@pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
+def test_unlike_cores_give_the_outcomes_of_points_one_by_one(seed: int) -> None:
+    setup, _ = prepare(unlike_spec(random.Random(seed)))
+    rest: list[int] = []
+    rows = Bulk(Resolver(setup)).computed(range(len(setup.sweep)), rest)
+    assert sorted([*rest, *(point for point, *_ in rows.points)]) == list(range(len(setup.sweep)))
+    one = Resolver(setup)
+    alone = rows_of(outcome_of(one, point) for point, *_ in rows.points)
+    assert (repr(rows.results), repr(rows.points)) == (repr(alone.results), repr(alone.points))
+
+
 def test_a_table_is_the_same_in_bulk_and_one_by_one(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,3 +158,17 @@ def test_a_core_that_cannot_run_a_model_keeps_no_job_from_the_core_of_another_po
     # the point with the weak core is left to the others
     assert (sorted(found), rest) == ([1, 2], [0])
     assert all(found[point] == alone[point] for point in found)
+
+
+def test_unlike_cores_that_have_one_body_at_the_first_point_have_their_own_at_the_others() -> None:
+    cores = [{"npe": 256, "ep": 8, "vp": 8}, {"npe": 128, "ep": 8, "vp": 8}]
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": cores}
+    jobs = [{"model": {"layers": [{"cell": "lstm", "hidden": 38, "input": 19}]}, "steps": 2, "count": 3}]
+    axes = {"vp": {"path": "chip.cores.1.vp", "values": [8, 16, 4]}}
+    setup, _ = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
+    rest: list[int] = []
+    rows = Bulk(Resolver(setup)).computed(range(3), rest)
+    assert not rest
+    alone = rows_of(outcome_of(Resolver(setup), point) for point in range(3))
+    assert len({row[2] for row in alone.results}) > 1
+    assert rows.results == alone.results
