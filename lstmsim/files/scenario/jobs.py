@@ -17,6 +17,7 @@ from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
 from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
 from lstmsim.files.yaml.document import Document, document_of
+from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, OnMachines, Scenario, estimated_offer
 
@@ -74,7 +75,7 @@ class ReadScenario:
             "tenant": each.tenant,
             **{key: getattr(each.entry, key) for key in _PLAIN},
             "on": self.on[places[0]] if self.on and places else (),
-            "weights": each.entry.weights or ("warm" if self.served else None),
+            "weights": each.entry.weights or ("warm" if self.served and target_of(self.chip.kind).warms else None),
         }
 
 
