@@ -44,6 +44,7 @@ class ChipRate:
     fails_from: the lowest rate that certainly does not; None: none was found.
     limit: what limits the rate, in words.
     bound_per_second: the most requests per second that the chip can possibly do.
+    rejects: whether requests may be rejected; then bounds may be kept above `bound_per_second`, too.
     alone_ms: the latency of the longest request alone.
     device: the FPGA on which the chip was built, if that is known; else empty.
     energy_nj: of a request on average, relative (docs of `lstmsim fit`); None: not known of this machine.
@@ -60,6 +61,12 @@ class ChipRate:
     device: str = ""
     energy_nj: float | None = None
     reason: str = ""
+    rejects: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """A rate that the chip certainly does not bear; None: none is known."""
+        return self.fails_from if self.fails_from is not None or self.rejects else self.bound_per_second
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class ChipRates(Table, forms="lstmsim.studies.serve.chips"):
         answers = self.at(bound_ms)
         first = max(answers, key=lambda each: each.rate or 0.0)
         others = [each for each in answers if each is not first and not each.reason]
-        below = all(each.fails_from is not None and each.fails_from <= (first.rate or 0.0) for each in others)
+        below = all(each.ceiling is not None and each.ceiling <= (first.rate or 0.0) for each in others)
         return first if first.rate is not None and others and below else None
 
 
@@ -204,6 +211,7 @@ def _rate_of(search: _Search, bound: float, chip: str | None) -> ChipRate:
         longest,
         device,
         _energy(scenario),
+        rejects=any(job.may_leave for job in scenario.jobs),
     )
 
 
@@ -284,7 +292,7 @@ def _headline(found: ChipRates) -> str:
 
 
 def _may_bear(each: ChipRate, most: float) -> bool:
-    return not each.reason and (each.fails_from is None or each.fails_from > most)
+    return not each.reason and (each.ceiling is None or each.ceiling > most)
 
 
 def _whole(value: str | int | float | None) -> str:

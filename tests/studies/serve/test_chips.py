@@ -1,5 +1,6 @@
 """Rates of several chips under the same bounds."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ def test_the_most_is_told_only_where_brackets_are_apart(
     one = rates.best(1.0)
     assert (None if one is None else one.chip) == best
     assert said in " ".join(rates.to_text().split())
+
+
+def test_what_a_chip_cannot_possibly_do_it_does_not_bear() -> None:
+    first, other = ChipRate("a", 1.0, 10.0, 11.0), ChipRate("b", 1.0, 8.0, None, bound_per_second=9.0)
+    found = ChipRates("s", 99.0, (first, other))
+    assert found.best(1.0) == first
+    rejecting = replace(found, rates=(first, replace(other, rejects=True)))
+    assert rejecting.best(1.0) is None
 
 
 def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, found: ChipRates) -> None:
