@@ -47,6 +47,8 @@ from lstmsim.studies.program.run import save_program as save_program
 from lstmsim.studies.rtl.picture import plot_rtl as plot_rtl
 from lstmsim.studies.rtl.run import run_rtl as run_rtl
 from lstmsim.studies.search.run import search as search
+from lstmsim.studies.serve.chips import saturate_chips as saturate_chips
+from lstmsim.studies.serve.chips_picture import plot_saturation as plot_saturation
 from lstmsim.studies.serve.load_latency import load_latency as load_latency
 from lstmsim.studies.serve.picture import plot_load_latency as plot_load_latency
 from lstmsim.studies.serve.run import serve as serve

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import lstmsim
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.cli import options
-from lstmsim.studies.serve.request import LoadLatencyRequest, SaturateRequest, ServeRequest
+from lstmsim.studies.serve.request import AlsoMs, Chips, Folder, LoadLatencyRequest, SaturateRequest, ServeRequest
 from lstmsim.studies.shared.request import Jobs
 
 if TYPE_CHECKING:
@@ -79,8 +79,19 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
         yield writer.writerows
 
 
-@options.command("saturate", SaturateRequest, options.json_output())
-def saturate_command(files: options.Outputs, **asked: Any) -> None:
+class _Chips:
+    chips: Chips = ()
+    also_ms: AlsoMs = ()
+    folder: Folder = None
+    jobs: Jobs = None
+
+
+@options.command(
+    "saturate",
+    *(SaturateRequest, _Chips, options.json_output(), options.report_output()),
+    options.picture_output("plot", "With --chip: draw the rates against the bounds"),
+)
+def saturate_command(files: options.Outputs, chips: Any, also_ms: Any, folder: Any, jobs: Any, **asked: Any) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
     Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
@@ -89,12 +100,20 @@ def saturate_command(files: options.Outputs, **asked: Any) -> None:
     lies on one side of the bound; where it does not, the answer says which rates are undecided. More work than the
     machine can do is called unstable. If so many are rejected (queue_limit, patience) that fewer than the percentile
     are served, the bound is broken, too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
+    With --chip a table shows the rates of the file's chip and of others, what limits each, and which bears the most
+    where that can be told; searches are spread over processes.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
     lstmsim saturate serving.yaml --bound lstm-512=0.5 --bound lstm-1024=2 --percentile 99.9
     lstmsim saturate serving.yaml --bound-ms 0.5 --from 1000 --to 200000 --set chip.cores.0.threads=4
+    lstmsim saturate serving.yaml --bound-ms 1 --also-ms 2,5 --chip v100 --chip epyc-7742 --plot rates.png --out rates
     """
+    if chips:
+        _saturate_chips(files, asked, chips=chips, also_ms=also_ms, folder=folder, jobs=jobs)
+        return
+    given = {"--also-ms": also_ms, "--out": folder is not None, "--plot": "plot" in files.paths}
+    refuse(Mistake(flag, "needs --chip: expected another chip beside the file's own") for flag in given if given[flag])
     if asked["bound_ms"] is None and not asked["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     from lstmsim.studies.serve.saturation import SearchInterrupted
@@ -111,6 +130,23 @@ def saturate_command(files: options.Outputs, **asked: Any) -> None:
         raise
     files.finish(answer)
     options.chip_remarks(asked["scenario"], asked["overrides"])
+
+
+def _saturate_chips(files: options.Outputs, asked: dict[str, Any], **more: Any) -> None:
+    """Search for the rates of several chips."""
+    idle = {"--bound": asked.pop("bounds_ms"), "--from": asked.pop("low"), "--to": asked.pop("high")}
+    refuse(Mistake(flag, "has no meaning with --chip: leave it out") for flag, value in idle.items() if value)
+    if asked["bound_ms"] is None:
+        raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS"))
+    with options.progress("searching rates") as show:
+        from lstmsim.studies.serve.chips import saturate_chips
+
+        found = saturate_chips(**asked, **more, progress=show)
+    files.write(found, {"plot": lambda path: lstmsim.plot_saturation(found, path, look=files.look)})
+    files.show(found.to_text)
+    for text in found.remarks:
+        options.remark(text)
+    files.name()
 
 
 class _Drawn:

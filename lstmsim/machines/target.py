@@ -272,6 +272,7 @@ class Target(Entries, ABC):
     """
 
     fidelity: ClassVar[Fidelity]  # what its cycles agree with exactly, and what is assumed
+    warms: ClassVar[bool] = False  # whether the cycles of a job depend on what caches hold when it begins
     # whether it runs one job after the other, each to its end, and all begin alike: then the cycles of a job depend on
     # the job alone, and requests that keep coming are served as whole jobs
     one_by_one: ClassVar[bool] = False

@@ -38,7 +38,7 @@ OUTPUTS = {
     "validate": {"--json": ".json", "--markdown": ".md"},
     "accuracy": {"--json": ".json", "--plot": ".svg"},
     "serve": {"--json": ".json", "--csv": ".csv"},
-    "saturate": {"--json": ".json"},
+    "saturate": {"--json": ".json", "--report": ".html", "--plot": ".svg"},
     "load-latency": {"--report": ".html", "--csv": ".csv", "--json": ".json", "--plot": ".svg"},
     "fit": {"--json": ".json"},
     "sparse": {"--report": ".html", "--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
@@ -64,13 +64,21 @@ OUTPUTS = {
     "init": {},
 }
 #: Folders, whose own tests are below.
-FOLDERS = {("sweep", "--out"), ("search", "--out"), ("design", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
+FOLDERS = {
+    ("sweep", "--out"),
+    ("search", "--out"),
+    ("design", "--out"),
+    ("load-latency", "--out"),
+    ("saturate", "--out"),
+    ("rtl", "--out"),
+}
 #: Options that take a text and write nothing.
 OTHERS = {
     *(
         "--set",
         "--set-a",
         "--chip",
+        "--also-ms",
         "--base",
         "--trace-window",
         "--device",

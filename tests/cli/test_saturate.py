@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import lstmsim
 from lstmsim.studies.serve.run import serve
 from lstmsim.studies.serve.saturate import _Runs
 from lstmsim.studies.serve.saturation import Tried
@@ -148,3 +149,23 @@ def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> No
     result = call("saturate", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
+
+
+def test_several_chips_by_command_as_by_function(tmp_path: Path) -> None:
+    layers = [{"cell": "lstm", "hidden": 64, "input": 64}]
+    job = {"model": {"layers": layers}, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
+    file, answer, picture = tmp_path / "s.json", tmp_path / "a.json", tmp_path / "r.svg"
+    file.write_text(json.dumps({"chip": "v100", "jobs": [job]}))
+    options = ["--chip", "edge", "--tolerance", "0.3", "--most-requests", "2000", "--jobs", "1"]
+    outcome = call("saturate", str(file), "--bound-ms", "1", *options, "--json", str(answer), "--plot", str(picture))
+    assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
+    found = lstmsim.saturate_chips(file, 1.0, ["edge"], tolerance=0.3, most_requests=2000)
+    assert json.loads(answer.read_text())["rates"] == found.to_dict()["rates"]
+    assert "what limits it" in outcome.stdout
+    assert picture.stat().st_size
+    refused = call("saturate", str(file), "--bound-ms", "1", "--also-ms", "2")
+    assert refused.exit_code == 2
+    assert "--also-ms" in refused.stderr
+    refused = call("saturate", str(file), "--bound-ms", "1", "--chip", "edge", "--from", "5")
+    assert refused.exit_code == 2
+    assert "--from" in refused.stderr

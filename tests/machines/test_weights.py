@@ -71,6 +71,12 @@ def test_layers_that_do_not_fit_in_l2_together_find_it_empty() -> None:
     assert _cycles("v100", {**alone, **_WARM}, **room) < _cycles("v100", {**alone, **_COLD}, **room)
 
 
+def test_machines_without_caches_say_nothing_of_a_default() -> None:
+    arrival = {"kind": "poisson", "rate_per_second": 100}
+    served = lstmsim.serve({"chip": "column-npu-16k", "jobs": [_job(64, arrival=arrival)]}, requests=2)
+    assert served.remarks == ()
+
+
 @pytest.mark.parametrize("chip", ["epyc-7742", "v100"])
 def test_requests_that_keep_coming_find_their_weights_warm(chip: str) -> None:
     arrival = {"arrival": {"kind": "poisson", "rate_per_second": 100}}

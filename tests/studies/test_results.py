@@ -72,6 +72,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "AccuracyReport": (lambda: lstmsim.accuracy(PLAIN, random_weights=0, bits=[4, 6]), -1),
     "Served": (lambda: lstmsim.serve(RANDOM), 1),
     "Saturation": (lambda: lstmsim.saturate(RANDOM, 0.002, tolerance=0.3, most_requests=2500), -1),
+    "ChipRates": (lambda: lstmsim.saturate_chips(RANDOM, 0.002, tolerance=0.5, most_requests=1000), 1),
     "LoadLatency": (lambda: lstmsim.load_latency(RANDOM, loads=[0.2, 0.4], requests=300), 2),
 }
 

@@ -80,7 +80,7 @@ class ReadScenario:
             "density": _density(each.entry, 0),
             **{key: getattr(each.entry, key) for key in _PLAIN},
             "on": self.on[places[0]] if self.on and places else (),
-            "weights": each.entry.weights or ("warm" if self.served else None),
+            "weights": each.entry.weights or ("warm" if self.served and target_of(self.chip.kind).warms else None),
         }
 
 

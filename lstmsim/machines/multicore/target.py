@@ -91,6 +91,7 @@ class _MulticoreTarget(MulticoreEntries, Target):
     """The multi-core CPU."""
 
     counts: ClassVar[tuple[str, ...]] = ("threads", "memories")
+    warms: ClassVar[bool] = True
     other_numbers: ClassVar[str] = "a multi-core CPU multiplies floating-point numbers, not fixed point"
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(

@@ -30,6 +30,7 @@ class _ParallelTarget(Target):
     together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
     batches: ClassVar[bool] = True
     one_by_one: ClassVar[bool] = True
+    warms: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
     other_numbers: ClassVar[str] = "a parallel device computes with floating point, not fixed point"
     fidelity: ClassVar[Fidelity] = Fidelity(

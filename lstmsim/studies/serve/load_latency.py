@@ -233,7 +233,7 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     full, bound, limits = capacity.rate(1.0), capacity.bound_per_second, capacity.limits_per_second
     machines = tuple(each for each, _ in variants)
     curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
-    chips = [base, *(_loaded(scenario, [*overrides, *_chip(chip)], chip) for chip in names_of(request.chips))]
+    chips = [base, *(_loaded(scenario, [*overrides, *override_of(chip)], chip) for chip in names_of(request.chips))]
     stamps = tuple(map(stamp_of_scenario, chips))
     return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps)
 
@@ -249,7 +249,7 @@ def _variants(
     named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
     variants: list[tuple[Machine, tuple[str, ...]]] = []
     for chip, placement, policy in product(*named):
-        changes = (*_policy(policy), *_chip(chip), *([] if placement is None else [f"placement={placement}"]))
+        changes = (*_policy(policy), *override_of(chip), *([] if placement is None else [f"placement={placement}"]))
         loaded = _loaded(scenario, [*overrides, *changes], chip)
         first = loaded.jobs[0]
         preempts = any(job.preempts for job in loaded.jobs)
@@ -272,7 +272,7 @@ def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: 
     except InputError as error:
         if chip is None:
             raise
-        (change,) = _chip(chip)
+        (change,) = override_of(chip)
         mistakes = [(each.location.replace(LABEL + change, f"--chip {chip}"), each.sentence) for each in error.mistakes]
         raise InputError([Mistake(*each) for each in mistakes]) from None
 
@@ -290,7 +290,7 @@ def _policy(text: str | None) -> list[str]:
     return [f"dispatch={order}", f"preemption={'true' if text != order else 'false'}"]
 
 
-def _chip(name: str | None) -> list[str]:
+def override_of(name: str | None) -> list[str]:
     """Give the override that takes another chip; paths start at the working directory."""
     if name is None:
         return []

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Overrides, Path, Progress, Source, share_in
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, share_in
 
 
 class Row(NamedTuple):
@@ -134,6 +134,56 @@ class SaturateRequest:
     most_requests: Annotated[
         int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
     ] = None
+    overrides: Overrides = ()
+    progress: Progress = None
+
+
+def _milliseconds(text: str) -> tuple[float, ...]:
+    """`0.5,1,2` as bounds in ms."""
+    try:
+        numbers = tuple(float(each) for each in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or not all(0 < each < float("inf") for each in numbers):
+        raise ValueError(f"{text!r} is no list of bounds in ms, like 0.5,1,2")
+    return numbers
+
+
+#: Options that `saturate` has for several chips.
+Chips = Annotated[
+    str | Sequence[str],
+    Key("Chip with a rate, in addition to the file's own.", flag="--chip", metavar="NAME_OR_PATH", repeatable=True),
+]
+AlsoMs = Annotated[
+    Sequence[float],
+    Key("With --chip: further bounds, like 0.5,1,2, each searched by itself.", metavar="LIST", read=_milliseconds),
+]
+Folder = Annotated[
+    Path | None,
+    Key(
+        "With --chip: folder in which every answer is kept; the same command resumes with those that are missing.",
+        flag="--out",
+        metavar="DIR",
+    ),
+]
+
+
+@record
+class SaturateChipsRequest:
+    """A scenario, the bound that its latencies must meet, and the chips that are asked for their rates."""
+
+    scenario: Source
+    bound_ms: Annotated[float, Key("Bound on the percentile of the latencies of all requests.", above=0, metavar="MS")]
+    chips: Chips = ()
+    _: KW_ONLY
+    also_ms: AlsoMs = ()
+    percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
+    tolerance: Annotated[float, Key("Relative tolerance of the reported rates.", metavar="SHARE")] = 0.01
+    most_requests: Annotated[
+        int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
+    ] = None
+    folder: Folder = None
+    jobs: Jobs = 1
     overrides: Overrides = ()
     progress: Progress = None
 

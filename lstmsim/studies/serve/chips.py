@@ -1,0 +1,363 @@
+"""The rate that each of several chips can bear under the same bounds: one search for each chip and bound."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any
+
+from lstmsim.base.errors import InputError, Mistake, refuse
+from lstmsim.base.files import readable_file, whole_file
+from lstmsim.files.scenario.requests import load_requests
+from lstmsim.model.scenario import Scenario
+from lstmsim.report.document import Column, Document, Grid, Section, remark
+from lstmsim.report.results import Forms, Table, plain
+from lstmsim.report.stamp import Stamp
+from lstmsim.studies.fit.device import device_of
+from lstmsim.studies.fit.energy import energy
+from lstmsim.studies.serve.load_latency import Asked, key_of, override_of
+from lstmsim.studies.serve.programs import alone
+from lstmsim.studies.serve.request import SaturateChipsRequest
+from lstmsim.studies.serve.saturate import saturate
+from lstmsim.studies.serve.saturation import Saturation
+from lstmsim.studies.shared.loading import Path, drawn_anew, load_chip
+from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.stamp import stamp_of_scenario
+from lstmsim.studies.sweep.ahead import Ahead, Workers
+from lstmsim.studies.sweep.processes import processors
+
+#: To be raised when a rate is searched, or kept, in another way than before.
+_FORMAT = "lstmsim saturate chip 1"
+
+
+@dataclass(frozen=True)
+class ChipRate:
+    """The answer of one chip for one bound.
+
+    chip: the chip's name.
+    bound_ms: the bound on the percentile, in ms.
+    rate: the highest rate that certainly keeps it, in requests per second; None: none was found.
+    fails_from: the lowest rate that certainly does not; None: none was found.
+    limit: what limits the rate, in words.
+    bound_per_second: the most requests per second that the chip can possibly do.
+    rejects: whether requests may be rejected; then bounds may be kept above `bound_per_second`, too.
+    alone_ms: the latency of the longest request alone.
+    device: the FPGA on which the chip was built, if that is known; else empty.
+    energy_nj: of a request on average, relative (docs of `lstmsim fit`); None: not known of this machine.
+    reason: why the chip has no answer; empty: it has one.
+    """
+
+    chip: str
+    bound_ms: float
+    rate: float | None = None
+    fails_from: float | None = None
+    limit: str = ""
+    bound_per_second: float | None = None
+    alone_ms: float | None = None
+    device: str = ""
+    energy_nj: float | None = None
+    reason: str = ""
+    rejects: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """A rate that the chip certainly does not bear; None: none is known."""
+        return self.fails_from if self.fails_from is not None or self.rejects else self.bound_per_second
+
+
+@dataclass(frozen=True)
+class ChipRates(Table, forms="lstmsim.studies.serve.chips"):
+    """The rates of several chips, bound by bound.
+
+    percentile: the percentile that keeps the bounds.
+    rates: the answers, those of a bound one after the other, in the order in which the chips were named.
+    remarks: what the chips say of the jobs.
+    """
+
+    scenario: str
+    percentile: float
+    rates: tuple[ChipRate, ...]
+    remarks: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def bounds_ms(self) -> tuple[float, ...]:
+        """The bounds, ascending."""
+        return tuple(sorted({each.bound_ms for each in self.rates}))
+
+    def at(self, bound_ms: float) -> tuple[ChipRate, ...]:
+        """Give the answers for one bound."""
+        return tuple(each for each in self.rates if each.bound_ms == bound_ms)
+
+    def best(self, bound_ms: float) -> ChipRate | None:
+        """Give the answer of the chip that certainly bears the most; None: that cannot be told."""
+        answers = self.at(bound_ms)
+        first = max(answers, key=lambda each: each.rate or 0.0)
+        others = [each for each in answers if each is not first and not each.reason]
+        below = all(each.ceiling is not None and each.ceiling <= (first.rate or 0.0) for each in others)
+        return first if first.rate is not None and others and below else None
+
+
+@takes(SaturateChipsRequest)
+def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
+    """Find the highest rate of requests at which each of several chips keeps a bound: `saturate`, chip by chip.
+
+    The scenario's own chip is the first. Every chip has the same requests; keys of jobs that stand under `on` are those
+    of the chip. A chip that cannot run the jobs has its reason. No number depends on the processes.
+
+    `InputError` as for `saturate`, and where no chip can run the jobs.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
+    >>> scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    >>> found = saturate_chips(scenario, 0.01, ["column-npu-64k"], tolerance=0.2, most_requests=5000)
+    >>> [each.chip for each in found.rates], found.rates[1].rate > 1e5
+    (['column-npu-16k', 'column-npu-64k'], True)
+    """
+    scenario = drawn_anew(request.scenario)
+    chips: list[str | None] = [None, *names_of(request.chips)]
+    bounds = sorted({request.bound_ms, *request.also_ms})
+    search = _Search(scenario, tuple(request.overrides), request.percentile, request.tolerance, request.most_requests)
+    loaded = {chip: _loaded(search, chip) for chip in chips}
+    if all(isinstance(each, str) for each in loaded.values()):
+        raise InputError([Mistake(str(chip or "chip"), str(why)) for chip, why in loaded.items()])
+    store, rates = _Store(request.folder), list[ChipRate]()
+    keys = list(product(bounds, chips))
+    known = {key: store.read(search.key(*key)) for key in keys if not isinstance(loaded[key[1]], str)}
+    wanted = [key for key, rate in known.items() if rate is None]
+    with Workers(processors() if request.jobs is None else request.jobs) as workers:
+        run = Ahead(partial(_rate_of, search), workers)
+        run.expect(wanted)
+        for done, (bound, chip) in enumerate(keys):
+            if request.progress is not None:
+                request.progress(done, len(keys))
+            on = loaded[chip]
+            if isinstance(on, str):
+                rates.append(ChipRate(str(chip or "the file's chip"), bound, reason=on))
+                continue
+            rate = known[bound, chip]
+            if rate is None:
+                rate = run(bound, chip)
+                store.write(search.key(bound, chip), rate)
+            rates.append(rate)
+    scenarios = [each for each in loaded.values() if isinstance(each, Scenario)]
+    remarks = tuple(f"{each.chip.name}: {text}" for each in scenarios for text in each.remarks)
+    return ChipRates(
+        scenarios[0].name, request.percentile, tuple(rates), remarks, tuple(map(stamp_of_scenario, scenarios))
+    )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is asked of every chip."""
+
+    scenario: Path | Mapping[str, Any]
+    overrides: tuple[str, ...]
+    percentile: float
+    tolerance: float
+    most_requests: int | None
+
+    def changes(self, chip: str | None) -> tuple[str, ...]:
+        """The overrides with a chip."""
+        return (*self.overrides, *override_of(chip))
+
+    def key(self, bound: float, chip: str | None) -> str:
+        """A name of all that decides an answer."""
+        own = key_of(Asked(self.scenario, self.changes(chip), self.most_requests or 0, 0))
+        return f"{own}-{bound!r}-{self.percentile!r}-{self.tolerance!r}"
+
+
+def _loaded(search: _Search, chip: str | None) -> Scenario | str:
+    """The scenario on a chip, its jobs as requests; or why the chip cannot run them. An unknown chip is a mistake."""
+    if chip is not None:
+        load_chip(chip)
+    try:
+        return load_requests(search.scenario, search.changes(chip), 1).scenario
+    except InputError as error:
+        if chip is None:
+            raise
+        return "; ".join(map(str, error.mistakes))
+
+
+def _rate_of(search: _Search, bound: float, chip: str | None) -> ChipRate:
+    """The answer of one chip."""
+    changes = search.changes(chip)
+    scenario = load_requests(search.scenario, changes, 1).scenario
+    name, clock = scenario.chip.name, scenario.chip.frequency_mhz * 1e3
+    device = device_of(name) or ""
+    try:
+        longest = max(alone(scenario.chip, job).latency_cycles for job in scenario.jobs) / clock
+        found = saturate(
+            search.scenario,
+            bound,
+            percentile=search.percentile,
+            tolerance=search.tolerance,
+            most_requests=search.most_requests,
+            overrides=changes,
+        )
+    except InputError as error:
+        return ChipRate(name, bound, device=device, reason="; ".join(map(str, error.mistakes)))
+    return ChipRate(
+        name,
+        bound,
+        found.rate,
+        found.fails_from,
+        _limit(found, bound, longest),
+        found.bound_per_second,
+        longest,
+        device,
+        _energy(scenario),
+        rejects=any(job.may_leave for job in scenario.jobs),
+    )
+
+
+def _limit(found: Saturation, bound: float, longest: float) -> str:
+    """What keeps the rate from being higher."""
+    if found.rate is None and longest > bound:
+        return f"a request alone takes {longest:.3g} ms"
+    failed = [each for each in found.runs if each.rate == found.fails_from]
+    resource = min(found.limits_per_second.items(), key=lambda item: item[1], default=("", 0.0))[0]
+    if failed and failed[0].verdict == "unstable":
+        return "no faster from a backlog" if resource == "saturated" else f"{resource} used up"
+    if found.rate is None or found.fails_from is None:
+        return "cannot tell"
+    share = 100 * found.rate / (found.bound_per_second or found.rate)
+    return f"waiting, at {share:.0f} % of the most that it can possibly do"
+
+
+def _energy(scenario: Scenario) -> float | None:
+    """The energy of a request on average, in nJ; None where it is not known."""
+    total = weights = 0.0
+    for job in scenario.jobs:
+        offer = scenario.offers[job.tenant]
+        weight = offer.rate_per_second * dict(offer.lengths).get(job.steps, 1.0)
+        try:
+            each = energy(scenario.chip, job.model, job.steps, scenario.precision, batch=job.batch)
+        except InputError:
+            return None
+        total, weights = total + weight * each.total_nj, weights + weight
+    return total / weights if weights else None
+
+
+class _Store:
+    """A folder with a file for each answer; without a folder it keeps nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = None if folder is None else os.path.join(os.fspath(folder), "chips")
+        if self.folder is not None:
+            refuse([] if os.fspath(folder or "") else [Mistake("folder", "the name is empty")])
+            try:
+                os.makedirs(self.folder, exist_ok=True)
+            except (OSError, ValueError) as error:
+                raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({error})")) from None
+
+    def read(self, key: str) -> ChipRate | None:
+        """Give an answer that is there; a file that does not hold it is written anew."""
+        try:
+            with readable_file(self._path(key), kept=False) as file:
+                data = json.loads(file.read())
+            return ChipRate(**data["rate"]) if (data["format"], data["key"]) == (_FORMAT, key) else None
+        except (OSError, InputError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, key: str, rate: ChipRate) -> None:
+        """Keep an answer."""
+        if self.folder is not None:
+            with whole_file(self._path(key)) as file:
+                json.dump({"format": _FORMAT, "key": key, "rate": asdict(rate)}, file, indent=1)
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder or "", f"{key}.json")
+
+
+def _headline(found: ChipRates) -> str:
+    """Which chip bears the most at each bound, where that can be told."""
+    sentences = []
+    for bound in found.bounds_ms:
+        best, name = found.best(bound), f"a p{found.percentile:g} of {bound:g} ms"
+        if best is not None:
+            sentences.append(f"{best.chip} certainly bears the most under {name}: {best.rate:,.0f} requests/s")
+            continue
+        most = max((each.rate or 0.0 for each in found.at(bound)), default=0.0)
+        if not most:
+            sentences.append(f"no chip is known to keep {name} at any rate")
+            continue
+        rivals = [each.chip for each in found.at(bound) if _may_bear(each, most)]
+        sentences.append(f"under {name} it cannot be told which of {', '.join(rivals)} bears the most")
+    return "; ".join(sentences)
+
+
+def _may_bear(each: ChipRate, most: float) -> bool:
+    return not each.reason and (each.ceiling is None or each.ceiling > most)
+
+
+def _whole(value: str | int | float | None) -> str:
+    return f"{float(value or 0):,.0f}"
+
+
+def document(found: ChipRates) -> Document:
+    """Show the chips, bound by bound."""
+    columns = (
+        Column("chip", left=True),
+        Column("bound ms", key="bound_ms", meaning=f"the bound on the p{found.percentile:g} of all latencies"),
+        Column(
+            "keeps /s", key="rate", form=lambda rate: f"{rate:,.0f}", meaning="the highest rate that certainly keeps"
+        ),
+        Column("fails from /s", key="fails_from", form=lambda rate: f"{rate:,.0f}"),
+        Column("at most /s", key="bound_per_second", form=lambda rate: f"{rate:,.0f}"),
+        Column("alone ms", key="alone_ms", digits=4, meaning="the longest request alone on the chip"),
+        Column("nJ", key="energy_nj", form=_whole),
+        Column("device", left=True),
+        Column("what limits it", key="limit", left=True),
+    )
+    rows = [
+        (
+            each.chip,
+            each.bound_ms,
+            each.rate,
+            each.fails_from,
+            each.bound_per_second,
+            each.alone_ms,
+            each.energy_nj,
+            each.device or None,
+            "cannot run it" if each.reason else each.limit,
+        )
+        for each in found.rates
+    ]
+    said = [f"{each.chip}: {each.reason}" for each in found.rates if each.reason]
+    said.append(
+        "nJ: of a request, relative, by a table of energies for 45 nm; a machine without a count of its hardware has "
+        "none. Devices: on which FPGA a chip was built, where that is known. A rate says nothing of what a chip costs"
+    )
+    remarks = (remark(text, 2) for text in dict.fromkeys(said))
+    return Document.of(f"{_headline(found)}.", Section.of(Grid(columns, tuple(rows), repeated=2)), Section.of(*remarks))
+
+
+def _data(found: ChipRates) -> dict[str, Any]:
+    """Plain data of schema `lstmsim/saturation-chips/1`; rates per second, latencies in ms."""
+    best = {f"{bound:g}": None if (one := found.best(bound)) is None else one.chip for bound in found.bounds_ms}
+    return {
+        "schema": "lstmsim/saturation-chips/1",
+        "scenario": found.scenario,
+        "percentile": found.percentile,
+        "best": best,
+        "rates": plain(found.rates),
+        "remarks": list(found.remarks),
+    }
+
+
+def _records(found: ChipRates) -> Sequence[Mapping[str, Any]]:
+    return [asdict(each) for each in found.rates]
+
+
+FORMS = Forms(
+    _data,
+    document,
+    _records,
+    axes=lambda found: ("bound_ms", "rate", "chip", "line"),
+    picture="lstmsim.studies.serve.chips_picture:plot_saturation",
+)

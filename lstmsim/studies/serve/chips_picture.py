@@ -1,0 +1,58 @@
+"""The rate that each chip bears against the bound."""
+
+from __future__ import annotations
+
+import os
+
+from lstmsim.report.pictures.figures import Picture, drawn, job_style
+from lstmsim.report.styles import SCREEN, Look
+from lstmsim.studies.serve.chips import ChipRates
+
+_MARKERS = "osD^vP*X"
+#: Colours of `job_style` in an order in which lines on white are distinct.
+_ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
+
+
+def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
+    """Draw for each chip the rate that keeps a bound, bound by bound; bars reach to the lowest rate that breaks it.
+
+    found: what `saturate_chips` gave.
+    path: the picture's file; None: no file.
+    look: how wide it is, and what it is made for.
+
+    >>> from lstmsim import plot_saturation, saturate_chips
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    >>> plot_saturation(saturate_chips(scenario, 0.01, ["column-npu-64k"], tolerance=0.3, most_requests=3000))
+    <Picture size 700x420 with 1 Axes>
+    """
+    chips = list(dict.fromkeys(each.chip for each in found.rates))
+    with drawn(path, (3.5, 3.0) if look.width == "column" else (7, 4.2), look=look) as figure:
+        axes = figure.subplots()
+        for place, chip in enumerate(chips):
+            known = [each for each in found.rates if each.chip == chip and each.rate]
+            rates = [each.rate or 0.0 for each in known]
+            above = [(each.fails_from or each.rate or 0.0) - (each.rate or 0.0) for each in known]
+            label = chip if known else f"{chip}: keeps no bound"
+            axes.errorbar(
+                [each.bound_ms for each in known],
+                rates,
+                yerr=[[0.0] * len(known), above],
+                label=label,
+                capsize=3,
+                linewidth=1.2,
+                color=job_style(_ORDER[place % len(_ORDER)]).fill,
+                marker=_MARKERS[place % len(_MARKERS)],
+            )
+        axes.set_xscale("log")
+        if any(each.rate for each in found.rates):
+            axes.set_yscale("log")
+        axes.set_xticks(found.bounds_ms, [f"{each:g}" for each in found.bounds_ms])
+        axes.minorticks_off()
+        axes.set_xlabel(f"bound on p{found.percentile:g}, ms")
+        axes.set_ylabel("requests/s that keep it")
+        axes.grid(color="#DDDDDD", linewidth=0.5)
+        axes.set_axisbelow(True)
+        axes.legend(fontsize="small", frameon=False)
+        figure.head([f"Rate that keeps the bound, {found.scenario}"], axes)
+    return figure

@@ -1,0 +1,94 @@
+"""Rates of several chips under the same bounds."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lstmsim
+from lstmsim.base.errors import InputError
+from lstmsim.studies.serve.chips import ChipRate, ChipRates
+
+MODEL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
+JOB = {"model": MODEL, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
+SCENARIO = {"chip": "column-npu-16k", "jobs": [{**JOB, "threads": {"epyc-7742": 8}}]}
+QUICK: dict[str, Any] = {"tolerance": 0.3, "most_requests": 2000}
+
+
+@pytest.fixture(scope="module")
+def found() -> ChipRates:
+    return lstmsim.saturate_chips(SCENARIO, 0.1, ["v100", "edge"], also_ms=[0.5], **QUICK)
+
+
+def test_each_answer_is_that_of_a_search_on_the_chip_alone(found: ChipRates) -> None:
+    for each in found.rates:
+        alone = lstmsim.saturate({**SCENARIO, "chip": each.chip}, each.bound_ms, **QUICK)
+        assert (each.rate, each.fails_from) == (alone.rate, alone.fails_from)
+        assert each.bound_per_second == alone.bound_per_second
+    assert [each.chip for each in found.at(0.1)] == ["column-npu-16k", "v100", "edge"]
+    assert found.bounds_ms == (0.1, 0.5)
+
+
+def test_what_limits_a_chip_is_said(found: ChipRates) -> None:
+    npu, device, _ = found.at(0.5)
+    assert npu.limit in ("no faster from a backlog", "threads used up") or npu.limit.startswith("waiting, at ")
+    assert npu.energy_nj is not None
+    assert device.energy_nj is None
+    short = lstmsim.saturate_chips(SCENARIO, 0.001, ["v100"], **QUICK)
+    assert short.at(0.001)[1].limit.startswith("a request alone takes 0.0")
+    assert short.at(0.001)[1].rate is None
+
+
+def _rates(*brackets: tuple[float | None, float | None]) -> ChipRates:
+    return ChipRates("s", 99.0, tuple(ChipRate(f"c{n}", 1.0, *each) for n, each in enumerate(brackets)))
+
+
+@pytest.mark.parametrize(
+    ("brackets", "best", "said"),
+    [
+        (((10.0, 11.0), (8.0, 10.0)), "c0", "c0 certainly bears the most"),
+        (((10.0, 11.0), (8.0, 10.5)), None, "cannot be told which of c0, c1"),
+        (((10.0, 11.0), (8.0, None)), None, "cannot be told which of c0, c1"),
+        (((10.0, 11.0), (10.0, 11.0), (3.0, 4.0)), None, "cannot be told which of c0, c1 bears"),
+        (((None, 1.0), (None, 2.0)), None, "no chip is known to keep"),
+    ],
+)
+def test_the_most_is_told_only_where_brackets_are_apart(
+    brackets: tuple[tuple[float | None, float | None], ...], best: str | None, said: str
+) -> None:
+    rates = _rates(*brackets)
+    one = rates.best(1.0)
+    assert (None if one is None else one.chip) == best
+    assert said in " ".join(rates.to_text().split())
+
+
+def test_what_a_chip_cannot_possibly_do_it_does_not_bear() -> None:
+    first, other = ChipRate("a", 1.0, 10.0, 11.0), ChipRate("b", 1.0, 8.0, None, bound_per_second=9.0)
+    found = ChipRates("s", 99.0, (first, other))
+    assert found.best(1.0) == first
+    rejecting = replace(found, rates=(first, replace(other, rejects=True)))
+    assert rejecting.best(1.0) is None
+
+
+def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, found: ChipRates) -> None:
+    chips = ["v100", "edge"]
+    again = lstmsim.saturate_chips(SCENARIO, 0.1, chips, also_ms=[0.5], folder=tmp_path, jobs=2, **QUICK)
+    assert again == found
+    files = sorted((tmp_path / "chips").iterdir())
+    assert len(files) == 6
+    # an answer that is there is taken as it is
+    files[0].write_text(files[0].read_text().replace('"device": ""', '"device": "kept"'))
+    files[1].write_text("no answer")
+    more = lstmsim.saturate_chips(SCENARIO, 0.1, chips, also_ms=[0.5], folder=tmp_path, **QUICK)
+    assert [each.device for each in more.rates].count("kept") <= 1
+    assert [each.rate for each in more.rates] == [each.rate for each in found.rates]
+
+
+def test_a_chip_that_cannot_run_the_jobs_has_its_reason_and_a_chip_that_is_not_there_is_a_mistake() -> None:
+    job = {**JOB, "model": {"name": "p", "layers": [{"cell": "lstm-peephole", "hidden": 8, "input": 8}]}}
+    found = lstmsim.saturate_chips({"chip": "column-npu-16k", "jobs": [job]}, 0.1, ["v100"], **QUICK)
+    assert "lstm-peephole" in found.rates[1].reason
+    assert found.best(0.1) is None
+    with pytest.raises(InputError, match="no chip called 'v10'"):
+        lstmsim.saturate_chips(SCENARIO, 0.1, ["v10"], **QUICK)
