@@ -35,13 +35,15 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
         if len(result.minimise) > 1:
             _front(axes, result)
         else:
-            _proof(axes, result)
+            _proof(figure, axes, result)
         where = f" on {result.device}" if result.device else ""
         none = "" if result.best else ", none keeps all that is asked"
         figure.head([short(f"{result.scenario}{where}: {result.space:,} designs{none}", 100)])
         axes.grid(color="#E4E4E4", linewidth=0.6)
         axes.set_axisbelow(True)
-        if axes.get_legend_handles_labels()[0]:
+        if figure.look != SCREEN:
+            figure.name(*axes.get_legend_handles_labels())
+        elif axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False)
     return figure
 
@@ -68,7 +70,7 @@ def _front(axes: Axes, result: Design) -> None:
     axes.set_ylabel(result.minimise[1])
 
 
-def _proof(axes: Axes, result: Design) -> None:
+def _proof(figure: Picture, axes: Axes, result: Design) -> None:
     """The best is proven where the line of the bounds is above it, and all designs before that were simulated."""
     bounds = np.array(result.bounds).reshape(-1, 2)
     if len(bounds) and result.bounded:
@@ -79,7 +81,7 @@ def _proof(axes: Axes, result: Design) -> None:
         own = result.best[0].objective[0]
         said = f"best: {own:,.4g}" if own < 1000 else f"best: {own:,.0f}"
         axes.axhline(own, color=_BEST, linewidth=1, label=said + ("" if result.proven else ", not proven"))
-    axes.set_xlabel("designs that keep the rules and may fit, in the order of their bounds")
+    axes.set_xlabel(figure.folded("designs that keep the rules and may fit, in the order of their bounds", 9, 0.8))
     axes.set_ylabel(result.minimise[0])
     # the first designs decide
     axes.set_xscale("log")

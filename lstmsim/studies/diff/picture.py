@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ from lstmsim.studies.simulate.picture import (
 
 #: Rows of the waterfall, the last of which is the sum of all others; cores, and rows, of each timeline.
 _BARS, _CORES, _ROWS = 10, 2, 14
+#: Share of the picture's width that titles of panels have.
+_PANEL = 0.7
 _LESS, _MORE, _ALL, _MARK = "#0072B2", "#D55E00", "#33434D", "#B0420A"
 
 
@@ -67,7 +70,9 @@ def _draw(figure: Picture, diff: Diff) -> None:
     figure.fit(12, sum(inches) + 1.8, fixed=sum(inches))
     width = axes_inches(figure)
     waterfall, *panels = figure.subplots(3, 1, height_ratios=inches)
-    _waterfall(waterfall, diff)
+    # letters of a name in front of a bar: names and bars share the width
+    wide = 48 if figure.look == SCREEN else int(0.4 * 72 * figure.get_size_inches()[0] / (0.6 * letters(7)))
+    _waterfall(waterfall, diff, wide, _side(figure.look))
     for side, (axes, timeline, view, rows) in enumerate(zip(panels, timelines, views, heights, strict=True)):
         centres = set_rows(axes, view, rows)
         if len(view) > SPAN_LIMIT:
@@ -77,11 +82,13 @@ def _draw(figure: Picture, diff: Diff) -> None:
             draw_labels(axes, timeline, view, centres, width)
         left_out = f"; not shown: {view.left_out}" if view.left_out else ""
         name = f"{'AB'[side]}: {short(diff.names[side], 70)}, {diff.makespan_cycles[side]:,} cycles{left_out}"
-        axes.set_title(name, loc="left", fontsize=letters(8), parse_math=False)
+        if side == 0 and diff.parts_at is not None and figure.look != SCREEN:
+            name += f"; they part at cycle {diff.parts_at.cycle:,}"
+        axes.set_title(figure.folded(name, 8, _PANEL), loc=_side(figure.look), fontsize=letters(8), parse_math=False)
         set_cycles(axes, 0, end)
         if diff.parts_at is not None:
             axes.axvline(diff.parts_at.cycle, color=_MARK, linewidth=1.2, linestyle="--")
-    if diff.parts_at is not None:
+    if diff.parts_at is not None and figure.look == SCREEN:
         cycle = diff.parts_at.cycle
         text = f"they part at cycle {cycle:,} "
         panels[0].set_title(text, loc="right", fontsize=letters(8), color=_MARK)
@@ -92,8 +99,17 @@ def _draw(figure: Picture, diff: Diff) -> None:
     set_legend(figure, timelines[0], replace(views[0], job=job, state=state))
 
 
-def _waterfall(axes: Axes, diff: Diff) -> None:
-    """Bars from A's makespan on: each begins where the one before ends."""
+def _side(look: Look) -> Any:
+    """The side of titles: at the right a long one reaches over the names of rows, and not out of a narrow picture."""
+    return "left" if look == SCREEN else "right"
+
+
+def _waterfall(axes: Axes, diff: Diff, wide: int, side: Any) -> None:
+    """Bars from A's makespan on: each begins where the one before ends.
+
+    wide: most letters of their names.
+    side: the side at which the title stands.
+    """
     rows = shortened([row for row in diff.path if row.more], _BARS, "{} more rows")
     changes = [row.more for row in rows]
     levels = list(accumulate(changes, initial=0))
@@ -113,12 +129,12 @@ def _waterfall(axes: Axes, diff: Diff) -> None:
             axes.plot([start + change] * 2, [place, place + 1], color="#999999", linewidth=0.5)
     axes.axvline(0, color="#333333", linewidth=0.6)
     axes.set_yticks(
-        range(len(changes)), [*(short(piece(diff, row), 48) for row in rows), "makespan"], fontsize=letters(7)
+        range(len(changes)), [*(short(piece(diff, row), wide) for row in rows), "makespan"], fontsize=letters(7)
     )
     axes.set_ylim(len(changes) - 0.5, -0.5)
     axes.use_sticky_edges = False
     axes.margins(x=0.06)
-    axes.set_title("The critical path: B - A in cycles", loc="left", fontsize=letters(8))
+    axes.set_title("The critical path: B - A in cycles", loc=side, fontsize=letters(8))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, **ticks(axes)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+,.0f}" if value else "0")
 

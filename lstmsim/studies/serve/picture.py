@@ -73,6 +73,8 @@ def plot_load_latency(
             grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
             main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))
         _draw_curves(main, curves, percentile)
+        loads = "offered load (1: all that the machine can do)"
+        main.set_xlabel(figure.folded(loads, 9, 0.8 if narrow else 0.5))
         _draw_cdf(upper, curves, at)
         _draw_in_time(lower, curves)
         for panel in (main, lower):
@@ -127,7 +129,6 @@ def _draw_curves(panel: Axes, curves: LoadLatency, percentile: float) -> None:
         panel.plot(loads, heights, color=colour, linewidth=1.4)
         aside = curves.machines.index(machine) - (len(curves.machines) - 1) / 2
         _draw_points(panel, loads, values, looks, aside * span * _ASIDE)
-    panel.set_xlabel("offered load (1: all that the machine can do)")
     estimates = [each.measured.percentiles[percentile] for each in curves.points if each.measured.percentiles]
     few = any(each.half_width_ms is None for each in estimates)
     hollow = "; hollow: too few requests for an interval" if few else ""

@@ -45,7 +45,7 @@ def test_a_signal_ends_programs_and_removes_their_folder(number: signal.Signals,
     finally:
         parent.kill()
         parent.wait()
-    for _ in range(100):
+    for _ in range(600):
         if not any(map(runs, started)):
             break
         time.sleep(0.05)
