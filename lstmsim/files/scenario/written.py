@@ -44,7 +44,7 @@ def cell_data(cell: Cell) -> dict[str, Any]:
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
     *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
-    *("cores", "split", "initial", "states_of"),
+    *("cores", "split", "initial", "states_of", "batching"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -141,6 +141,9 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
     data["steps"] = job.steps if len(set(steps)) == 1 else steps
     data |= {each.name: getattr(job, each.name) for each in fields(job) if each.name not in _NOT_PLAIN}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
+    if job.batching is not None:
+        keys = {key: value for key, value in asdict(job.batching).items() if key != "entry" and value != ""}
+        data["batching"] = OnOneLine(keys)
     data |= {"inputs": job.inputs} if job.inputs else {}
     data |= {"initial": job.initial} if job.initial else {}
     if follows:
