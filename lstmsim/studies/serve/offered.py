@@ -331,8 +331,8 @@ def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
     sizes = sorted({most, *(1 << power for power in range(most.bit_length()))})
     each = []
     for size in sizes:
-        units, threads, memory = _demand(chip, replace(job, batching=None, batch=size))
-        each.append((units / size, threads / size, *(cycles / size for cycles in memory)))
+        own = _demand(chip, replace(job, batching=None, batch=size))
+        each.append((own.units / size, own.threads / size, *(cycles / size for cycles in own.memory)))
     units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
     return demands.Demand(units, threads, tuple(memory))
 
