@@ -53,7 +53,7 @@ def bulk(tasks: int, iterations: int) -> FlatProgram:
             "groups": rows("groups", 1, places=CORES),
             "places": rows("places", CORES, first_thread_slot=each, thread_slots=1),
             "thread_slots": rows("thread_slots", CORES, core=each),
-            "profiles": rows("profiles", 1, weight_set=-1, queue_limit=-1, patience=-1, variants=1),
+            "profiles": rows("profiles", 1, weight_set=-1, queue_limit=-1, patience=-1, pool=-1, variants=1),
             "variants": rows("variants", 1, members=1, phases=1),
             "phases": rows("phases", 1, repeat=iterations),
             "bodies": rows("bodies", 1, operations=BODY, first_word=-1),

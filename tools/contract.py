@@ -10,6 +10,9 @@ a `graph` of its fused kernels (`tools/contract_fusion.py`); a case with a `mach
 `tools/contract_gemm.py` is one of the multi-core CPU. A file of EdgeDRNN is a mapping with `cases`, each with its
 `case` and what is `expected` of numbers and cycles (`tools/contract_edgedrnn.py`).
 
+A case of batching has a `scenario` and what is `expected`: `jobs`, `batches`, `makespan` and, of the column-wise NPU,
+`cores` (`tools/contract_batching.py`).
+
 Each difference is a line, with the case, the engine and the key. The last line is `N of M cases as expected`. A case of
 a machine that lstmsim does not have is no case as expected, and a line says which machine is missing: nothing that was
 not simulated passes. A scenario that lstmsim refuses is a difference too.
@@ -33,7 +36,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lstmsim import run
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.engines import ENGINES
-from tools import contract_edgedrnn, contract_fusion, contract_gemm, contract_gemm_keys, contract_sparse
+from tools import (
+    contract_batching,
+    contract_edgedrnn,
+    contract_fusion,
+    contract_gemm,
+    contract_gemm_keys,
+    contract_sparse,
+)
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 
@@ -80,6 +90,8 @@ def differences(case: Mapping[str, Any], engine: str) -> list[str]:
     try:
         if _of_edgedrnn(case):
             return contract_edgedrnn.differences(case["edgedrnn"], case["expect"], engine)
+        if "expected" in case:
+            return list(_different(_whole(case["expect"]), _whole(contract_batching.result(case, engine)), ()))
         if _of_device(case):
             return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
         if _of_graph(case):
@@ -138,6 +150,8 @@ def read_cases(path: str) -> list[dict[str, Any]]:
         raise InputError(Mistake(path, f"is not JSON that can be read: {error}")) from error
     if isinstance(cases, dict) and isinstance(cases.get("cases"), list):
         cases = [_edgedrnn(each) for each in cases["cases"]]
+    if isinstance(cases, list):
+        cases = [contract_batching.laid_out(each) for each in cases]
     if not isinstance(cases, list) or not cases:
         what = "an empty list" if cases == [] else f"a value of type {type(cases).__name__}"
         raise InputError(Mistake(path, f"must be a list of at least one case, got {what}"))
@@ -170,7 +184,8 @@ def _mistakes(cases: list[Any]) -> Iterator[tuple[str, str]]:
         elif "scenario" in case:
             if not isinstance(case["scenario"], dict):
                 yield f"{number}.scenario", f"case {case['name']!r} needs the keys of a scenario file"
-            for key in (key for key in EXPECTED if key not in case["expect"]):
+            needed = contract_batching.EXPECTED if "expected" in case else EXPECTED
+            for key in (key for key in needed if key not in case["expect"]):
                 yield f"{number}.expect.{key}", f"missing in case {case['name']!r}"
         elif _of_edgedrnn(case):
             for key, text in contract_edgedrnn.mistakes_of(case["edgedrnn"]):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.analysis.batches import Batch, BatchFigures, batches_of, figures_of, padded_work
 from lstmsim.analysis.stall_words import pe_names
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_ms, rank_below, tops
@@ -194,7 +195,9 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
     requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
-    layers: what each layer of each model took of the main units; empty where operations belong to no layer.
+    layers: what each layer of each model took of the main units; empty where operations belong to no layer, and where
+        requests ran in batches.
+    batches, batching: the batches in which requests ran, and what they came to; empty and None without any.
     left_out: share of the groups of columns that were not sent, 0 to 1; None: the machine sends all.
     stamping: gives the stamp, when it is first asked for; None: nobody asked.
     """
@@ -216,6 +219,8 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     kernels: tuple[str, ...] = ()
     layers: tuple[LayerReport, ...] = ()
     left_out: float | None = None
+    batches: tuple[Batch, ...] = ()
+    batching: BatchFigures | None = None
     stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -263,6 +268,9 @@ def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[s
 
 def latency_statistics(cycles: Sequence[int], frequency_mhz: float) -> LatencyMs:
     """Mean, percentiles and maximum of latencies in ms. Percentiles are interpolated linearly between ranks."""
+    if not cycles:
+        # all were rejected: there is no latency to speak of
+        return LatencyMs(*[0.0] * 5)
     values = sorted(cycles_to_ms(each, frequency_mhz) for each in cycles)
     points = []
     # by hand, not by numpy, whose versions may give different bits
@@ -282,6 +290,12 @@ def utilization(chip: Chip, macs: int, makespan_cycles: int) -> float:
 def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | None = None) -> Report:
     """Make the report of a run, by layers as well if its program is given."""
     remarks, chip = scenario.remarks, scenario.chip
+    batches = batches_of(scenario.jobs, totals)
+    padded = padded_work(scenario, program, batches)
+    if padded:
+        work = totals.work.copy()
+        work[list(padded)] -= list(padded.values())
+        totals = replace(totals, work=work)
     cores = _cores(chip.core_figures, totals)
     jobs, rejected = _jobs(scenario, totals)
     macs, makespan = sum(totals.work.tolist()), totals.makespan_cycles
@@ -297,7 +311,9 @@ def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | 
         makespan_cycles=makespan,
         jobs=tuple(jobs),
         cores=cores,
-        layers=() if program is None else _layers(scenario, program, jobs),
+        batches=batches,
+        batching=figures_of(scenario.jobs, batches),
+        layers=() if program is None or batches else _layers(scenario, program, jobs),
         utilization=utilization(chip, macs, makespan),
         latency_ms=latency_statistics([each.latency for each in jobs], chip.frequency_mhz),
         tops=tops(macs, makespan, chip.frequency_mhz),
@@ -325,7 +341,7 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rej
     chip_cores = len(scenario.chip.core_figures)
     # a machine may have further tasks, which do the work of the jobs
     rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
-    for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
+    for number, (job, (core, context, admitted, finish, arrived, pauses, taken, _)) in enumerate(rows):
         if core < 0:
             others.append(Rejected(job.name, number, arrived, admitted))
             continue

@@ -168,7 +168,7 @@ def _summary(report: Report) -> Section:
     return Section.of(
         f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms, "
         f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
-        f"latency in ms: {latency}",
+        f"latency in ms: {latency}" if report.jobs else "latency: nobody was served",
         *_of_some_runs(report),
         reason(report),
     )
@@ -185,6 +185,11 @@ def _of_some_runs(report: Report) -> Iterator[str]:
     if report.rejected:
         count = len(report.rejected)
         yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.rejected)})"
+    if report.batching is not None:
+        own = report.batching
+        sizes = ", ".join(f"{count:,} of {size}" for size, count in enumerate(own.sizes, 1) if count)
+        padding = f"padding {100 * own.padding_steps:.1f} % of steps"
+        yield f"batches: {own.batches:,}, mean size {own.mean_size:.3g} ({sizes}), {padding}"
     busy = report.memory_busy_cycles
     if busy is not None:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"
@@ -228,7 +233,8 @@ def report_json(report: Report) -> dict[str, Any]:
             {"index": core.index, **core.columns, **picked(core, "macs utilization cycles pe_cycles settings")}
             for core in report.cores
         ],
-        **picked(report, "utilization tops latency_ms"),
+        **picked(report, "utilization tops"),
+        "latency_ms": asdict(report.latency_ms) if report.jobs else None,
         **_json_of_some_runs(report),
     }
 
@@ -244,6 +250,8 @@ def _json_of_some_runs(report: Report) -> dict[str, Any]:
         "rejected": [picked(job, "name arrival at") for job in report.rejected],
         "memory": None if report.memory_busy_cycles is None else {"busy_cycles": report.memory_busy_cycles},
         "plans": None if planned is None else picked(planned, "note products=rows"),
+        "batches": [[each.start, each.core, each.thread, list(each.members)] for each in report.batches],
+        "batching": None if report.batching is None else asdict(report.batching),
         **picked(report, "kernels remarks"),
     }
     return {name: value for name, value in entries.items() if value}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
+from lstmsim.machines.pools import lowered
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.program import Program, TabledProgram
@@ -31,7 +32,11 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
     1
     """
-    program = target_of(chip.kind).lower(chip, jobs, templates=templates)
+    target = target_of(chip.kind)
+    if any(job.batching is not None for job in jobs):
+        program = lowered(target, chip, jobs, templates=templates)
+    else:
+        program = target.lower(chip, jobs, templates=templates)
     if not isinstance(program, TabledProgram) and max((job.steps for job in jobs), default=0) > _SHORT:
         _check_remembered(program, jobs)
     return program

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
+from lstmsim.model.batching import Batching
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model, Precision
 
@@ -259,6 +260,7 @@ class Job:
     initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
     states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
         `initial`. No cycle depends on it.
+    batching: how the job waits for others, to run together with them; None: it runs alone.
     `InputError` if a value is out of its range.
 
     >>> from lstmsim.model.cells import cell
@@ -292,6 +294,7 @@ class Job:
     numbers: Hashable = None
     weights: str | None = None
     on: OnMachines = field(default=(), compare=False, repr=False)
+    batching: Batching | None = None
 
     def __post_init__(self) -> None:
         given: object = self.model

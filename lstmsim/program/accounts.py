@@ -88,7 +88,9 @@ class Stays:
 
 def stays_on(trace: Trace, core: int) -> Stays:
     """The stays of all tasks on a core. Split tasks have a stay for each of their threads."""
-    tasks = np.flatnonzero(trace.task("core") == core)
+    leads = trace.task("batch")
+    # the others of a batch are on the thread of the one that leads it
+    tasks = np.flatnonzero((trace.task("core") == core) & ((leads < 0) | (leads == np.arange(len(leads)))))
     start = trace.task("admitted").copy()
     # after a pause a task has a thread of the same core again
     pauses = np.flatnonzero(trace.pause("core") == core)
@@ -188,7 +190,10 @@ def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tupl
     """Yield each task that was not rejected with its phases for the core on which it ran."""
     for number, core in enumerate(trace.task("core").tolist()):
         if core >= 0:
-            yield number, program.tasks[number].phases(program.cores[core].kind, trace.spread(number))
+            yield (
+                number,
+                program.tasks[number].phases(program.cores[core].kind, trace.spread(number), trace.size(number)),
+            )
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:

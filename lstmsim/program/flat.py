@@ -19,7 +19,7 @@ from lstmsim.base.errors import ProgramError
 from lstmsim.base.records import record
 
 #: The version of the format. The core reads one version (`flat.hpp`).
-FORMAT = 3
+FORMAT = 4
 
 
 @record
@@ -50,7 +50,7 @@ _COLUMNS = {
     "places": "first_thread_slot thread_slots",
     "thread_slots": "core",
     "profiles": "group weight_set loading affine preempts queue_limit patience first_variant variants "
-    "first_moldable moldables",
+    "first_moldable moldables pool sizes length",
     "variants": "kind members first_phase phases first_buffer buffers",
     "phases": "body repeat mirrored first_step first_extra extras first_barrier barriers",
     "extras": "cycles",
@@ -61,6 +61,7 @@ _COLUMNS = {
     "needs": "operation delay cause lag phase mirrored barrier",
     "tasks": "profile release frame_interval key key_from_arrival after behind starts ends until",
     "barriers": "arrivals",
+    "pools": "most wait window",
 }
 #: All tables, in their order.
 FLAT_TABLES: Mapping[str, FlatTable] = {

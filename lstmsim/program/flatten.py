@@ -33,7 +33,7 @@ CYCLE_TABLES: Mapping[str, tuple[int, ...]] = {
 _FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
 _OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
 #: What a profile has of a task beside its phases and buffers.
-_COMMON = attrgetter("cores", "gang", "weight_set", "affine", "preempts", "queue_limit", "patience")
+_COMMON = attrgetter("cores", "gang", "weight_set", "affine", "preempts", "queue_limit", "patience", "pool")
 #: What a task has of its own that may be none: another task, and barriers.
 _LINKS = attrgetter("after", "behind", "starts", "ends", "until")
 
@@ -99,15 +99,15 @@ class Writer:
         for buffer in buffers:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
-    def variants(self, every: Sequence[Variant], moldable: int) -> tuple[int, int, int, int]:
-        """Write the variants of a task, the last `moldable` of them on several cores at once.
+    def variants(self, every: Sequence[Variant], moldable: int, sized: int = 0) -> tuple[int, int, int, int]:
+        """Write the variants of a task; the last `moldable` of them are on several cores, `sized` before in batches.
 
         Gives the first row and the count for kinds of cores, and for several cores.
         """
-        first, kinds = self.size("variants"), len(every) - moldable
+        first, kinds = self.size("variants"), len(every) - moldable - sized
         for one in every:
             self.variant(*one)
-        return first, kinds, first + kinds, moldable
+        return first, kinds, first + kinds + sized, moldable
 
     def group(self, places: tuple[tuple[int, ...], ...]) -> int:
         """The row of a task's places, which are written when they come for the first time."""
@@ -137,17 +137,23 @@ class Writer:
         """Write what a task has in common with others."""
         limits = [-1 if each is None else each for each in (task.queue_limit, task.patience)]
         self.rows["profiles"] += (self.group(places), *self.weight_set(task.weight_set), task.affine, task.preempts)
-        self.rows["profiles"] += (*limits, *variants)
+        self.rows["profiles"] += (
+            *limits,
+            *variants,
+            -1 if task.pool is None else task.pool,
+            len(task.sizes),
+            task.length,
+        )
 
     def tasks(self, tasks: Sequence[Task]) -> None:
         """Write all tasks of a program, in their order. Tasks that are alike have one profile."""
-        variants: dict[tuple[int, int, int, int], tuple[int, int, int, int]] = {}
+        variants: dict[tuple[int, ...], tuple[int, int, int, int]] = {}
         profiles: dict[tuple[object, ...], int] = {}
         rows = self.rows["tasks"]
         last: tuple[object, ...] | None = None
         profile = -1
         for task in tasks:
-            same = (id(task.variants), id(task.buffers), id(task.moldable), id(task.gang))
+            same = (id(task.variants), id(task.buffers), id(task.moldable), id(task.gang), id(task.sizes), task.length)
             key = (same, *_COMMON(task))
             # most tasks are like the one before them
             if key != last:
@@ -157,7 +163,8 @@ class Writer:
                 if profile == known:
                     places = task.places
                     if same not in variants:
-                        variants[same] = self.variants(task.all_variants, len(task.moldable))
+                        sized = sum(map(len, task.sizes))
+                        variants[same] = self.variants(task.all_variants, len(task.moldable), sized)
                     self.profile(task, places, variants[same])
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
             rows += [-1 if each is None else each for each in _LINKS(task)]
@@ -190,6 +197,8 @@ def flat_of(program: Program) -> FlatProgram:
         writer.tasks(program.tasks)
         writer.cores(program)
         writer.rows["barriers"] += program.barriers
+        for pool in program.pools:
+            writer.rows["pools"] += (pool.most, pool.wait, pool.window)
         tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
         tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
         return joined(tables)
@@ -332,6 +341,7 @@ LINKS = (
     Link("profiles", "weight_set", "weight_sets", optional=True),
     Link("profiles", "first_variant", "variants", "variants"),
     Link("profiles", "first_moldable", "variants", "moldables"),
+    Link("profiles", "pool", "pools", optional=True),
     Link("variants", "first_phase", "phases", "phases"),
     Link("variants", "first_buffer", "buffers", "buffers"),
     Link("phases", "body", "bodies"),
@@ -355,6 +365,7 @@ FLAGS = (
     ("needs", "mirrored"),
     ("needs", "barrier"),
     ("tasks", "key_from_arrival"),
+    ("pools", "window"),
 )
 
 

@@ -194,6 +194,20 @@ class Moldable:
     buffers: tuple[Buffer, ...] = ()
 
 
+@record
+class Pool:
+    """Where tasks wait for company. docs/batching.md has the rules.
+
+    most: the most tasks of a batch.
+    wait: how many cycles the oldest task may be kept waiting for company.
+    window: whether arrivals alone make batches (`policy: window`); else a free place does (`dynamic`).
+    """
+
+    most: int
+    wait: int = 0
+    window: bool = False
+
+
 #: A variant of a task: kind of its core (0 for several cores, all of one kind), how many cores it takes,
 #: phases, buffers.
 Variant = tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]
@@ -222,6 +236,9 @@ class Task:
     behind: a barrier; the task arrives `release` cycles after it has opened.
     starts, ends: barriers at which the task arrives when it is admitted, and when it finishes.
     until: a barrier; the task does not finish before it has opened.
+    pool: number of the pool in which it waits; None: it runs alone. All tasks of a pool have equal cores and gangs.
+    sizes: its variants in a batch of 2, 3, ..., as many as there can be. Buffers are those of the task alone.
+    length: a batch runs the variants of its longest member, of equal ones that whose turn comes first.
     """
 
     name: str
@@ -244,6 +261,9 @@ class Task:
     starts: int | None = None
     ends: int | None = None
     until: int | None = None
+    pool: int | None = None
+    sizes: tuple[tuple[tuple[int, tuple[Phase, ...]], ...], ...] = ()
+    length: int = 0
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
@@ -253,14 +273,19 @@ class Task:
 
     @property
     def all_variants(self) -> tuple[Variant, ...]:
-        """All variants of the task: one for each of `variants`, then one for each of `moldable`."""
+        """All variants of the task: one for each of `variants`, then those of `sizes`, then those of `moldable`."""
         members = 1 + max(map(len, self.gang)) if self.gang else 1
         buffers = dict(self.buffers)
         single = [(kind, members, phases, buffers.get(kind, ())) for kind, phases in self.variants]
+        single += [
+            (kind, members, phases, buffers.get(kind, ())) for variants in self.sizes for kind, phases in variants
+        ]
         return (*single, *[(0, each.members, each.phases, each.buffers) for each in self.moldable])
 
-    def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
-        """The phases for a core of this kind, or for `members` cores of a moldable task."""
+    def phases(self, kind: int, members: int = 1, size: int = 1) -> tuple[Phase, ...]:
+        """The phases for a core of this kind, for `members` cores of a moldable task, or in a batch of `size`."""
+        if size > 1:
+            return dict(self.sizes[size - 2])[kind]
         for each in self.moldable:
             if each.members == members:
                 return each.phases
@@ -313,11 +338,13 @@ class Program:
     cores: the cores.
     tasks: the tasks; of equal tasks the earlier one is admitted first.
     barriers: of each barrier, how many must arrive there before it opens, at least 1.
+    pools: the pools in which tasks wait for company.
     """
 
     cores: tuple[Core, ...]
     tasks: tuple[Task, ...]
     barriers: tuple[int, ...] = ()
+    pools: tuple[Pool, ...] = ()
 
 
 class TabledProgram(Program):
@@ -352,6 +379,11 @@ class TabledProgram(Program):
     def barriers(self) -> tuple[int, ...]:
         """The barriers."""
         return self._whole.barriers
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """The pools."""
+        return self._whole.pools
 
     def __eq__(self, other: object) -> bool:
         return self._whole == (other._whole if isinstance(other, TabledProgram) else other)

@@ -117,6 +117,7 @@ TASKS = TraceTable(
         "arrived": "when it came",
         "pauses": "how often it gave up its thread",
         "taken": "of a moldable task the sum of 2 ** i over the positions i in its `cores` of those it took; else 0",
+        "batch": "of a task that ran in a batch the number of the task that led it; else -1",
     },
 )
 PAUSES = TraceTable(
@@ -159,6 +160,7 @@ TABLES = (ISSUES, SWITCHES, TASKS, PAUSES, THREAD_SLOTS, HALTS)
 _COUNT = ISSUES.place("count")
 _PAUSES = TASKS.place("pauses")
 _TAKEN = TASKS.place("taken")
+_BATCH = TASKS.place("batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +222,11 @@ class Trace:
         """How many of its cores a moldable task ran on; 1 for any other task."""
         return max(1, int(self.task("taken")[task]).bit_count())
 
+    def size(self, task: int) -> int:
+        """How many tasks ran together in the batch of a task; 1 if it ran alone."""
+        leads = self.task("batch")
+        return 1 if leads[task] < 0 else int((leads == leads[task]).sum())
+
     @property
     def makespan_cycles(self) -> int:
         """The cycle from which every task is finished."""
@@ -269,11 +276,21 @@ class TraceBuilder:
         self._switches.extend((start, core, unit, cycles, before, after))
 
     def task(
-        self, task: int, *, core: int, context: int, admitted: int, finish: int, arrived: int = 0, taken: int = 0
+        self,
+        task: int,
+        *,
+        core: int,
+        context: int,
+        admitted: int,
+        finish: int,
+        arrived: int = 0,
+        taken: int = 0,
+        batch: int = -1,
     ) -> None:
         """Record that a task came at cycle `arrived` and ran in a context from `admitted` to `finish`."""
         self._tasks[task, :_PAUSES] = (core, context, admitted, finish, arrived)
         self._tasks[task, _TAKEN] = taken
+        self._tasks[task, _BATCH] = batch
 
     def pause(self, task: int, *, core: int, context: int, paused: int, resumed: int) -> None:
         """Record that a task gave up its thread at cycle `paused` and got one again at `resumed`."""

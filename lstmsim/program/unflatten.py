@@ -9,7 +9,19 @@ from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import LINKS, FlatNames, check_rows, default_names
 from lstmsim.program.operations import Rows, operations_of, some, unpacked
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, TabledProgram, Task, Unit, WeightSet
+from lstmsim.program.program import (
+    Body,
+    Buffer,
+    Core,
+    Moldable,
+    Phase,
+    Pool,
+    Program,
+    TabledProgram,
+    Task,
+    Unit,
+    WeightSet,
+)
 from lstmsim.program.stall_reasons import CAUSES
 
 #: Most objects that a Program is made of: some GB. Rows of a flat program may be shared, so a small file can name many.
@@ -41,7 +53,8 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
         names.check(flat)
     reader = _Reader(flat, names)
     barriers = tuple(flat.column("barriers", "arrivals").tolist())
-    return Program(reader.cores(), tuple(reader.tasks()), barriers)
+    pools = tuple(Pool(most, wait, bool(window)) for most, wait, window in flat.table("pools").tolist())
+    return Program(reader.cores(), tuple(reader.tasks()), barriers, pools)
 
 
 def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
@@ -73,6 +86,7 @@ class _Reader:
             for name, (slots, cause) in zip(names.buffers, self.rows("buffers"), strict=True)
         )
         self.phases: dict[tuple[int, int], tuple[Phase, ...]] = {}
+        self.known_sizes: dict[tuple[int, ...], tuple[tuple[tuple[int, tuple[Phase, ...]], ...], ...]] = {}
         self.known_variants: dict[tuple[int, ...], dict[str, Any]] = {}
         self.groups = [self._places(*each) for each in self.rows("groups")]
 
@@ -133,8 +147,19 @@ class _Reader:
         needed = WeightSet(some(key), size, loading) if weight_set >= 0 else None
         own = {"weight_set": needed, "affine": bool(affine), "preempts": bool(preempts)}
         limits = {"queue_limit": some(queue_limit), "patience": some(patience)}
-        first, count, first_moldable, moldables = variants
-        return {**self.groups[group], **own, **limits, **self._variants(first, count, first_moldable, moldables)}
+        first, count, first_moldable, moldables, pool, sizes, length = variants
+        pooled = {"pool": some(pool), "sizes": self._sizes(first, count, sizes), "length": length}
+        moldable = self._variants(first, count, first_moldable, moldables)
+        return {**self.groups[group], **own, **limits, **pooled, **moldable}
+
+    def _sizes(self, first: int, count: int, sizes: int) -> tuple[tuple[tuple[int, tuple[Phase, ...]], ...], ...]:
+        """The variants in batches of 2, 3, ..., which follow those of the task alone."""
+        key = (first, count, sizes)
+        if key not in self.known_sizes:
+            rows = [range(first + count * size, first + count * (size + 1)) for size in range(1, sizes + 1)]
+            each = [[self._variant(row) for row in own] for own in rows]
+            self.known_sizes[key] = tuple(tuple((kind, phases) for kind, _, phases, _ in own) for own in each)
+        return self.known_sizes[key]
 
     def tasks(self) -> list[Task]:
         profiles = [self._profile(row) for row in self.rows("profiles")]

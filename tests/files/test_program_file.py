@@ -99,7 +99,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
         lambda a: a | {"words": np.append(FORMAT + 1, a["words"][1:])},
         rf"holds a flat program of format {FORMAT + 1}, this lstmsim reads {FORMAT}",
     ),
-    "cut words": (lambda a: a | {"words": a["words"][:-1]}, r"is no program that can be run: table tasks does not lie"),
+    "cut words": (lambda a: a | {"words": a["words"][:-1]}, r"is no program that can be run: table pools does not lie"),
     "no words at all": (lambda a: a | {"words": a["words"][:0]}, r"is no program that can be run: not a flat program"),
     "floats": (lambda a: a | {"words": a["words"] * 1.0}, r"'words.npy' holds float64 in 1 dimensions"),
     "short words": (lambda a: a | {"words": a["words"].astype(np.int32)}, r"'words.npy' holds int32, expected int64"),

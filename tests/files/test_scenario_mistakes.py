@@ -47,7 +47,7 @@ chip:
     - {npe: "12", ep: 1e1, vp: .nan, latency: {read: -1, reed: 3}}
 jobs:
   - {model: lstm-511, stepz: 3}
-  - {model: gru-512, steps: 3, arrival: [1, 2], batch: 2}
+  - {model: gru-512, steps: 3, arrival: [1, 2], batch: 65}
   - model:
       layers:
         - {cell: lstmm, hidden: 8, input: 8}
@@ -74,7 +74,7 @@ s.yaml:8:58: chip.cores.2.latency.reed: unknown key; did you mean 'read'?
 s.yaml:10:13: jobs.0.model: no model called 'lstm-511'; did you mean 'lstm-512'?
 s.yaml:10:23: jobs.0.stepz: unknown key; did you mean 'steps'?
 s.yaml:11:41: jobs.1.arrival: must hold as many arrivals as there are jobs (count 1), got 2
-s.yaml:11:56: jobs.1.batch: a column-wise NPU runs no batches: leave it out and use `count`, got 2
+s.yaml:11:56: jobs.1.batch: must be at most 64 on a column-wise NPU, got 65
 s.yaml:14:18: jobs.2.model.layers.0.cell: no cell called 'lstmm'; did you mean 'lstm'?
 s.yaml:15:42: jobs.2.model.layers.1.input: must be 8, the output of layer 0 (8 units), got 9
 s.yaml:16:20: jobs.2.model.layer_order: must be 'layer' or 'step', got 'steps'; did you mean 'step'?

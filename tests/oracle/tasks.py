@@ -491,5 +491,6 @@ def simulate(program: Program, limit: int) -> tuple[list[list[int]], list[list[i
     """Rows of `Trace.tasks` and of `Trace.pauses`, as far as cycle `limit`."""
     machine = Machine(program)
     machine.run(limit)
-    rows = [machine.rows.get(number, []) for number in range(len(program.tasks))]
+    # nobody here has company, so the last column is that of no batch
+    rows = [[*machine.rows[number], -1] if number in machine.rows else [] for number in range(len(program.tasks))]
     return rows, sorted(machine.pauses, key=lambda pause: (pause[3], pause[1], pause[2]))

@@ -29,7 +29,7 @@ def test_the_columns_that_files_and_tests_know_stay() -> None:
     assert ISSUES.names[5:10] == ("phase", "iteration", "operation", "count", "cycles")
     assert ISSUES.names[10:] == tuple(f"{cause}_until" for cause in CAUSES)
     assert SWITCHES.names == ("start", "core", "unit", "cycles", "before", "after")
-    assert TASKS.names == ("core", "context", "admitted", "finish", "arrived", "pauses", "taken")
+    assert TASKS.names == ("core", "context", "admitted", "finish", "arrived", "pauses", "taken", "batch")
     assert PAUSES.names == ("task", "core", "context", "paused", "resumed")
     assert THREAD_SLOTS.names == ("task", "member", "core", "context")
     assert HALTS.names == ("asked", "core", "unit", "context", "task", *ISSUES.names[10:])

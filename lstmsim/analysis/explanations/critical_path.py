@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.program.accounts import issued_operations
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Phase, Program
@@ -87,6 +88,8 @@ class TraceIndex:
     """
 
     def __init__(self, program: Program, trace: Trace) -> None:
+        if program.pools:
+            raise InputError(Mistake("batching", "runs with batches of requests are not explained or compared yet"))
         self.program, self.trace = program, trace
         self.start, self.task = trace.issue("start"), trace.issue("task")
         self.cycles = trace.issue("cycles")

@@ -7,42 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from lstmsim.engines.reference.thread import (
-    ADMISSION,
-    Barrier,
-    Boundary,
-    Clockwork,
-    Process,
-    Thread,
-    ThreadSlot,
-    stream,
-)
+from lstmsim.engines.reference.pools import Company, Place, Waiting
+from lstmsim.engines.reference.thread import ADMISSION, Barrier, Clockwork, Process, Thread, ThreadSlot, stream
 from lstmsim.program.program import Core, Program, Task, WeightSet
-
-#: A place where a task may run: one core for each of the task's threads, the task's first core first.
-Place = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A task that waits since the cycle `arrived`; `paused_at`: boundary from which a paused task goes on."""
-
-    rank: int
-    arrived: int
-    number: int
-    task: Task
-    places: tuple[Place, ...]
-    paused_at: Boundary | None = None
-
-    @property
-    def turn(self) -> tuple[int, int, int]:
-        """The sorting key for the order in which the dispatcher looks at waiting tasks."""
-        return self.rank, self.arrived, self.number
-
-    def reneges(self, now: int) -> bool:
-        """Whether the task has waited longer than its patience. A task that has run once waits for ever."""
-        patience = self.task.patience
-        return self.paused_at is None and patience is not None and now - self.arrived > patience
 
 
 @dataclass
@@ -173,14 +140,14 @@ def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Ite
                     yield core, context, thread_slot.thread
 
 
-def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts) -> bool:
-    """Whether the queue of a task is full when the task comes."""
+def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts, most: int = 1) -> bool:
+    """Whether the queue of a task is full when the task comes; most: how many tasks a free context may take."""
     limit = newcomer.task.queue_limit
     if limit is None:
         return False
     before = sum(each.paused_at is None and each.places == newcomer.places for each in waiting)
     free = sum(contexts[core].count(None) for core in {place[0] for place in newcomer.places})
-    return before - free >= limit
+    return before - free * most >= limit
 
 
 class Arrivals(Clockwork):
@@ -286,6 +253,7 @@ class Dispatcher(Arrivals):
         self.waiting: list[Waiting] = []
         self.admitted: dict[int, int] = {}
         self.paused: dict[int, tuple[int, int, int]] = {}
+        self.pools = [Company(pool) for pool in program.pools]
         self.env.process(self.dispatcher())
 
     def dispatcher(self) -> Process:
@@ -298,8 +266,9 @@ class Dispatcher(Arrivals):
                     self.memories[core].leave(thread.task.weight_set)
             self.left = []
             # those that renege leave before newcomers are counted
-            for each in [each for each in self.waiting if each.reneges(self.now)]:
-                self.waiting.remove(each)
+            # those that renege at once leave in the order in which they came
+            for each in [each for each in self.everybody if each.reneges(self.now)]:
+                self._forget(each)
                 self.reject(each)
             self.let_in()
             self.admit()
@@ -309,6 +278,17 @@ class Dispatcher(Arrivals):
             # all knocks of this cycle have been answered
             self.knocked = self.env.event()
 
+    @property
+    def everybody(self) -> list[Waiting]:
+        """All tasks that wait, in pools too."""
+        return [*self.waiting, *(each for pool in self.pools for each in pool.all)]
+
+    def _forget(self, one: Waiting) -> None:
+        if one.task.pool is None:
+            self.waiting.remove(one)
+        else:
+            self.pools[one.task.pool].leave(one)
+
     def let_in(self) -> None:
         """Let newcomers begin to wait, or reject them. Tasks that follow other tasks come last."""
         tasks = self.program.tasks
@@ -317,12 +297,16 @@ class Dispatcher(Arrivals):
             task = tasks[number]
             rank = task.key + (self.now if task.key_from_arrival else 0)
             each = Waiting(rank, self.now, number, task, task.places)
-            if too_many_wait(each, self.waiting, self.contexts):
+            most = 1 if task.pool is None else self.pools[task.pool].pool.most
+            if too_many_wait(each, self.everybody, self.contexts, most):
                 self.reject(each)
-            else:
+                continue
+            if task.pool is None:
                 self.waiting.append(each)
-                if task.patience is not None:
-                    self.knock_in(task.patience + 1)
+            elif (look := self.pools[task.pool].join(each, self.now)) > self.now:
+                self.knock_in(look - self.now)
+            if task.patience is not None:
+                self.knock_in(task.patience + 1)
 
     def admit(self) -> None:
         """Give places to waiting tasks, in order.
@@ -332,7 +316,14 @@ class Dispatcher(Arrivals):
         """
         kept: set[int] = set()
         asking = not self.newcomers
-        for each in sorted(self.waiting, key=lambda each: each.turn):
+        for pool in self.pools:
+            pool.close_due(self.now)
+        looked_at = [*self.waiting, *(each for pool in self.pools for each in pool.looked_at())]
+        gone: set[int] = set()
+        for each in sorted(looked_at, key=lambda each: each.turn):
+            pooled = None if each.task.pool is None else self.pools[each.task.pool]
+            if each.number in gone or (pooled and not pooled.ripe(self.now)):
+                continue
             place = best_place(each, self.contexts, self.memories, kept)
             if place is None:
                 victim = asked_to_pause(each, self.contexts, kept) if asking and each.task.preempts else None
@@ -342,18 +333,23 @@ class Dispatcher(Arrivals):
                 cores = {core for place in each.places for core in place}
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
-            self.waiting.remove(each)
-            self.place(each, spread_over(each, self.waiting, self.contexts) or place)
+            batch = [each] if pooled is None else pooled.take(each)
+            gone.update(member.number for member in batch)
+            if pooled is None:
+                self.waiting.remove(each)
+            ripe = [one for own in self.pools if own.ripe(self.now) for one in own.looked_at()]
+            place = spread_over(each, [*self.waiting, *ripe], self.contexts) or place
+            self.place(max(batch, key=lambda member: member.task.length), place, batch)
 
     def reject(self, each: Waiting) -> None:
         """Let a task leave without having run."""
         self.trace.task(each.number, core=-1, context=-1, admitted=self.now, finish=-1, arrived=each.arrived)
         self.done_with(each.number)
 
-    def place(self, each: Waiting, place: Place) -> None:
-        """Let a task take the lowest free contexts of a place, and begin or go on."""
+    def place(self, each: Waiting, place: Place, batch: Sequence[Waiting]) -> None:
+        """Let a task, or a batch that it leads, take the lowest free contexts of a place, and begin or go on."""
         kind, weight_set = self.program.cores[place[0]].kind, each.task.weight_set
-        phases = each.task.phases(kind, len(place))
+        phases = each.task.phases(kind, len(place), len(batch))
         first = each.paused_at or (0, 0)
         loads = 0
         if weight_set is not None and all(self.memories[core].holds(weight_set) for core in place):
@@ -376,6 +372,7 @@ class Dispatcher(Arrivals):
             barriers=self.barriers,
             finish=self.now,
             loads=loads,
+            batch=tuple((one.number, one.arrived) for one in batch),
         )
         for member, (core, context) in enumerate(thread_slots):
             thread_slot = self.contexts[core][context] = ThreadSlot(thread, member)
@@ -387,7 +384,7 @@ class Dispatcher(Arrivals):
                 if head is not None:
                     self.queues[core, number, context % unit.instances][context] = thread_slot
         if each.paused_at is None:
-            self.admitted[each.number] = self.now
+            self.admitted.update((one.number, self.now) for one in batch)
         else:
             core, context, paused = self.paused.pop(each.number)
             self.trace.pause(each.number, core=core, context=context, paused=paused, resumed=self.now)
@@ -467,10 +464,13 @@ class Dispatcher(Arrivals):
             self.waiting.append(each)
         else:
             self.left.append(thread)
-            times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
             own = thread.task.cores if thread.task.moldable else ()
             taken = sum(2 ** own.index(core) for core, _ in thread.thread_slots if own)
-            self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
-            self.done_with(thread.number)
+            # of a task without a pool there is no batch to speak of
+            lead = -1 if thread.task.pool is None else thread.number
+            for number, arrived in thread.batch:
+                times = {"admitted": self.admitted[number], "finish": self.now, "arrived": arrived}
+                self.trace.task(number, core=core, context=context, **times, taken=taken, batch=lead)
+                self.done_with(number)
             self.arrive_at(thread.task.ends, self.now)
         self.knock()

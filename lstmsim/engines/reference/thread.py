@@ -80,6 +80,7 @@ class Thread:
     starts: (phase, iteration, operation) -> start of the operation's last issue.
     taken, freed: buffer -> how many slots were taken so far, and when slots were freed, in order.
     finish, clear: when all results are there, and when no delay of a dependence is left either.
+    batch: (number, arrival) of all tasks that it runs, in order of turn.
     loads, loaded: operations that load its weight set and have yet to issue; when the results of the others are there.
     """
 
@@ -105,6 +106,7 @@ class Thread:
     clear: int = 0
     loads: int = 0
     loaded: int = 0
+    batch: tuple[tuple[int, int], ...] = ()
 
     @property
     def frames(self) -> int:

@@ -15,6 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
+from lstmsim.files.scenario.batching import batching_of
 from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, named_cores
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
@@ -78,6 +79,7 @@ class ReadScenario:
             "affinity": self.order.placement == "affinity",
             "tenant": each.tenant,
             "density": _density(each.entry, 0),
+            "batching": batching_of(each.entry.batching, each.tenant, self.chip.frequency_mhz),
             **{key: getattr(each.entry, key) for key in _PLAIN},
             "on": self.on[places[0]] if self.on and places else (),
             "weights": each.entry.weights or ("warm" if self.served and target_of(self.chip.kind).warms else None),

@@ -19,6 +19,7 @@ from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import dotted, nearest, show
 from lstmsim.files.catalog import file_named, is_path
+from lstmsim.files.scenario.batching import check_batching
 from lstmsim.files.scenario.by_machine import settle
 from lstmsim.files.scenario.entries import JobReader
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
@@ -142,6 +143,7 @@ def checked_scenario(
     chip = read_chip(document, data.get("chip"), ("chip",), wrong, order and order.chip)
     models = read_models(document, wrong, order)
     records = JobReader(document, wrong, order, chip, models, single).read()
+    check_batching(document, order, models, chip)
     # note keys without effect in the choice of jobs and in the chip
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"

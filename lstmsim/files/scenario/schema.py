@@ -471,6 +471,30 @@ class DensityEntry(Entry):
     seed: Annotated[int, Key(low=0, below=2**63)] = 0
 
 
+#: The longest wait for company, in cycles.
+MAX_WAIT = 1_000_000_000_000
+MAX_BATCH = 256
+
+
+class BatchingEntry(Entry):
+    """How requests of a job entry wait for company, to run together.
+
+    max_batch_size: the most requests of a batch.
+    policy: when a batch is made: dynamic (a free context takes who waits), window (arrivals alone decide), continuous.
+    max_wait_cycles: how long the oldest request may be kept waiting for company.
+    max_wait_us: the same in us, in place of it.
+    lengths: what becomes of unequal numbers of steps: pad, equal (they never go together), ragged.
+    pool: entries with this name wait together; left out: the entry is a pool of its own.
+    """
+
+    max_batch_size: Annotated[int, Key(low=1, high=MAX_BATCH)]
+    policy: Literal["dynamic", "window", "continuous"] = "dynamic"
+    max_wait_cycles: Annotated[int, Key(low=0, high=MAX_WAIT)] = 0
+    max_wait_us: Annotated[float, Key(low=0, high=MAX_WAIT)] | None = None
+    lengths: Literal["pad", "ragged", "equal"] = "pad"
+    pool: Annotated[str, Key("a name", low=1, high=200)] | None = None
+
+
 class JobEntry(Entry):
     """An entry of a scenario's jobs: `count` jobs that are equal except for their arrivals and steps.
 
@@ -481,6 +505,7 @@ class JobEntry(Entry):
     core: the one core on which the jobs run; in place of `cores`.
     split: how the job runs on all of `cores` at once; auto: on the free ones, or on one.
     batch: inferences that run together, on machines that have batching.
+    batching: how requests wait for others, to run together.
     inputs: file with the numbers of the frames. No cycle depends on it.
     on: for a kind of machine or a chip's name, keys that count there: threads, weights, split, cores.
     initial: where its first states come from: the name of an earlier job, or a mapping with `job` or `file`.
@@ -500,6 +525,7 @@ class JobEntry(Entry):
     density: DensityEntry | None = None
     weights: Literal["cold", "warm"] | None = None
     batch: Size = 1
+    batching: BatchingEntry | None = None
     priority: Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)] = 0
     deadline: Annotated[int, Key(low=1, high=MAX_CYCLES)] | None = None
     queue_limit: Annotated[int, Key(low=0, high=MAX_JOBS)] | None = None

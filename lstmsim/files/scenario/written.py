@@ -44,7 +44,7 @@ def cell_data(cell: Cell) -> dict[str, Any]:
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
     *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
-    *("cores", "split", "initial", "states_of", "density", "numbers", "on"),
+    *("cores", "split", "initial", "states_of", "density", "numbers", "on", "batching"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -146,6 +146,9 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
         by_machine = {machine: {key: _listed(value) for key, value in keys} for machine, keys in job.on}
         data |= by_machine.pop("", {})
         data["on"] = by_machine
+    if job.batching is not None:
+        keys = {key: value for key, value in asdict(job.batching).items() if key != "entry" and value != ""}
+        data["batching"] = OnOneLine(keys)
     data |= {"inputs": job.inputs} if job.inputs else {}
     if job.density is not None:
         data["density"] = OnOneLine(x=job.density.x, h=job.density.h, seed=job.density.seed)

@@ -103,6 +103,9 @@ def mistakes_of_jobs(chip: ColumnNpu, jobs: Iterable[Job]) -> list[Mistake]:
             mistakes.append(Mistake(where, text))
         if job.settled(len(chip.cores)).split:
             mistakes.append(Mistake(f"{where}: split", "cores with `delta` do not split jobs: leave it out"))
+        if job.batch > 1:
+            text = "a batch would need the kept sums of each of its inferences: no batches with `delta`"
+            mistakes.append(Mistake(f"{where}: batch", text))
         if job.preempts:
             text = "a job that is stopped would take its kept sums with it: no preemption with `delta`"
             mistakes.append(Mistake(f"{where}: preemption", text))

@@ -73,13 +73,16 @@ class Share:
     node: str  # name of the results
     core: int  # which of the task's cores the member is on; there the results are visible as the tail gives them
     tails: Home  # where in the body the tail operations that give them begin
+    apart: int = 1  # how far apart they stand there
     # the results as other cores see them, after the exchange unit; None if no other core reads them
     sent: Read | None = None
 
     @cached_property
     def own(self) -> Read:
         """The elements as they are seen on the member's own core."""
-        return Read(self.shape, self.tails, 0, 1, self.shape.core.tail_width, self.shape.visible_cycles(self.node))
+        return Read(
+            self.shape, self.tails, 0, self.apart, self.shape.core.tail_width, self.shape.visible_cycles(self.node)
+        )
 
 
 @record
@@ -99,6 +102,10 @@ class Source:
             assert read is not None, "what others read is sent"
             reads.append(read)
         return reads
+
+    def read_by(self, inference: int) -> Read:
+        """The elements of one inference of a batch."""
+        return self._reads[inference][1]
 
     @cached_property
     def _reads(self) -> list[tuple[Share, Read, Read | None]]:
@@ -195,6 +202,21 @@ class Tiles:
     def write(self, rows: BodyWriter) -> list[int]:
         """Write the tiles; and give for each row block the place of its last tile in the body."""
         return self._by_row(rows) if self.shape.core.block_order == "row" else self._by_column(rows)
+
+    @staticmethod
+    def write_batch(rows: BodyWriter, batch: Sequence[Tiles]) -> list[list[int]]:
+        """Write the tiles of a batch, and give for each inference the places of its last tiles (as `write`).
+
+        `block_order: row`: row block outermost, then the inferences; `column`: one inference after another.
+        """
+        if batch[0].shape.core.block_order == "column" or len(batch) == 1:
+            return [each.write(rows) for each in batch]
+        last: list[list[int]] = [[] for _ in batch]
+        for block in range(len(batch[0].shape.blocks)):
+            for each, own in zip(batch, last, strict=True):
+                each._tiles(rows, block, each.later if block else each.groups, each.member)
+                own.append(rows.size - 1)
+        return last
 
     def _tiles(self, rows: BodyWriter, block: int, groups: Iterable[Group], takes: int = NONE) -> None:
         """The runs of tiles of one row block that groups stand for; the first run takes a slot of that buffer."""
@@ -319,7 +341,7 @@ def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[in
 
 @record
 class Spread:
-    """The members of a task over which a pass is spread.
+    """The members of a task over which a pass is spread, or the inferences of a batch, which are all on one.
 
     >>> Spread((0, 1), (0, 1)).sends_to(0, ["h"]), Spread().sends_to(0, ["h"])
     (True, False)
@@ -329,6 +351,12 @@ class Spread:
     cores: tuple[int, ...] = (0,)  # for each share, the number of its member's core among the task's cores
     readers: tuple[int, ...] = ()  # the cores on which the layer above reads h
     exchange: Exchange = field(default_factory=Exchange)  # the links between cores
+    batch: int = 1  # how many inferences; if more than 1, each is a share that has all units
+
+    @staticmethod
+    def of_batch(batch: int) -> Spread:
+        """A batch of inferences on one thread of one core."""
+        return Spread((0,) * batch, (0,) * batch, batch=batch)
 
     def sends_to(self, share: int, readers: Sequence[str]) -> bool:
         """Tell whether another core reads a share of a vector."""
@@ -356,14 +384,17 @@ class _Pass:
         self, layer: Layer, core: ColumnCore, place: tuple[int, int], x: Sequence[Source], x_last: bool, spread: Spread
     ) -> None:
         self.layer, self.place, self.x, self.x_last, self.spread = layer, place, x, x_last, spread
-        shares = len(spread.members)
-        self.shapes = [pass_shapes(layer, core, share, shares) for share in range(shares)]
+        shares = len(spread.members) // spread.batch
+        self.shapes = [pass_shapes(layer, core, share, shares) for share in range(shares)] * spread.batch
         self.homes: list[Homes] = [defaultdict(Home) for _ in self.shapes]
         self._sources: dict[tuple[str, int], Source] = {}
         self._shares: dict[str, tuple[Share, ...]] = {}
 
     def write(self, rows: BodyWriter) -> None:
         """Write the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
+        if self.spread.batch > 1:
+            self._write_batch(rows)
+            return
         waited: list[set[str]] = [set() for _ in self.shapes]
         for stage, own in enumerate(segments_by_stage(self.layer.cell)):
             for share, shapes in enumerate(self.shapes):
@@ -377,8 +408,38 @@ class _Pass:
                     if sent:
                         self._sends(share, rows, segment, sent)
 
-    def _tails(self, share: int, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:
-        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
+    def _write_batch(self, rows: BodyWriter) -> None:
+        """Write the operations of a batch: stage after stage, first tiles, then tails, segment by segment.
+
+        The tail takes the first segments in the order of the last tiles, later ones inference by inference.
+        """
+        waited: list[set[str]] = [set() for _ in self.shapes]
+        for stage, own in enumerate(segments_by_stage(self.layer.cell)):
+            tiles = []
+            for number, shapes in enumerate(self.shapes):
+                shape = shapes[stage]
+                vectors = issue_order(shape.stage, self.x_last)
+                groups = [each for vector in vectors for each in self._waits(number, shape, vector, waited[number])]
+                tiles.append(Tiles.of(shape, self.place, groups))
+            ends = Tiles.write_batch(rows, tiles)
+            for segment in own:
+                blocks = [range(index, index + 1) for index in range(len(tiles[0].shape.blocks))]
+                for some in blocks if self._apart(segment.index) > 1 else [range(len(blocks))]:
+                    for number, last in enumerate(ends):
+                        self._tails(number, rows, segment, last, some)
+
+    def _apart(self, index: int) -> int:
+        """How far apart the tail operations of a share's row blocks stand, by the number of their segment."""
+        row = self.shapes[0][0].core.block_order == "row"
+        return self.spread.batch if row and index == 0 else 1
+
+    def _tails(
+        self, share: int, rows: BodyWriter, segment: Segment, ends: Sequence[int], some: Sequence[int] = ()
+    ) -> None:
+        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body.
+
+        some: the row blocks whose operations are written; empty: all.
+        """
         shape, cell, first = self.shapes[share][segment.stage], self.layer.cell, segment.index == 0
         core = shape.core
         wants = wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
@@ -388,8 +449,10 @@ class _Pass:
         if any(node.name == cell.output for node in segment.nodes):
             after_last_turn = shape.visible_cycles(cell.output)
         layer, direction = self.place
-        rows.begin(self.homes[share][segment.stage, segment.index, TAIL])
-        for block, units in enumerate(shape.blocks):
+        if not some or 0 in some:
+            rows.begin(self.homes[share][segment.stage, segment.index, TAIL])
+        for block in some or range(len(shape.blocks)):
+            units = shape.blocks[block]
             if first:
                 rows.need(None, ends[block], arrival_cycles)
             if wants:
@@ -438,7 +501,7 @@ class _Pass:
                 delays[key] = max(delays.get(key, 0), turns + want.cycles)
         for (home, number, lag), delay in sorted(delays.items()):
             if delay > 0:
-                rows.need(self.homes[share][*home, TAIL], number, delay, lag)
+                rows.need(self.homes[share][*home, TAIL], number * self._apart(home[1]), delay, lag)
 
     def source(self, node: str, lag: int = 0) -> Source:
         """Give the results of a node of the pass as a source; `lag`: how many steps before the reading step."""
@@ -454,7 +517,10 @@ class _Pass:
             return column_groups(shape, vector, (), frame=False)
         waited.add(vector)
         sources = self.x if vector == "x" else (self.source(shape.homes(vector), lag=int(vector == "h")),)
-        reads = [read for source in sources for read in source.read_on(self.spread.cores[share])]
+        if self.spread.batch > 1:
+            reads = [source.read_by(share) for source in sources]
+        else:
+            reads = [read for source in sources for read in source.read_on(self.spread.cores[share])]
         return column_groups(shape, vector, reads, frame=not sources)
 
     def _share(self, share: int, node: str) -> Share:
@@ -467,7 +533,8 @@ class _Pass:
             exchange = self.spread.exchange
             rate = exchange.rate(shape.core.tail_width)
             sent = Read(shape, home, nodes.index(node), len(nodes), rate, exchange.visible_cycles)
-        return Share(shape, node, self.spread.cores[share], self.homes[share][stage, index, TAIL], sent)
+        tails = self.homes[share][stage, index, TAIL]
+        return Share(shape, node, self.spread.cores[share], tails, self._apart(index), sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
         """Name the results of a segment that other cores read, in the order in which they are ready, then by name."""

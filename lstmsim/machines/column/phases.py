@@ -150,10 +150,14 @@ def _alone(model: Model) -> tuple[Spread, ...]:
     return (WHOLE,) * len(model.layers)
 
 
-def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
-    """Give the phases of a model on one core: the same object for equal arguments."""
+def model_phases(model: Model, core: ColumnCore, steps: int, batch: int = 1) -> Phases:
+    """Give the phases of a batch of inferences of a model on one core: the same object for equal arguments."""
     order = layer_phases if model.layer_order == "layer" else step_phases
-    return kept_phases(what_is_read(model, core), steps, lambda: order(model, core, 1))
+    key = what_is_read(model, core)
+    if batch == 1:
+        return kept_phases(key, steps, lambda: order(model, core, 1))
+    spreads = (Spread.of_batch(batch),) * len(model.layers)
+    return kept_phases((*key, batch), steps, lambda: order(model, core, 1, spreads))
 
 
 #: Most members of a job: the dependences of each member grow with the number of members, the program with its square.
@@ -310,7 +314,9 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
 
 
 @lru_cache(1024)
-def operations_per_step(layers: tuple[Layer, ...], core: ColumnCore, split: str = "", members: int = 1) -> int:
+def operations_per_step(
+    layers: tuple[Layer, ...], core: ColumnCore, split: str = "", members: int = 1, batch: int = 1
+) -> int:
     """Bound the operations to which one step of a model lowers on all of its cores, without making any.
 
     A point of a sweep asks for its own before it is lowered and while it is.
@@ -327,5 +333,5 @@ def operations_per_step(layers: tuple[Layer, ...], core: ColumnCore, split: str 
             runs = runs if core.block_order == "row" else 3 * groups + 2 * blocks
             own = [each for each in segments(layer.cell) if each.stage == shape.number]
             turns = blocks * sum(1 + len(each.nodes) * bool(split) for each in own)
-            total += layer.directions * shares * (turns + (blocks * groups if single else runs))
+            total += layer.directions * shares * batch * (turns + (blocks * groups if single else runs))
     return total

@@ -326,7 +326,7 @@ class Plan:
         split = job.split_over(len(place))
         if split:
             return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
-        return model_phases(job.model, core, job.steps)
+        return model_phases(job.model, core, job.steps, job.batch)
 
     def _moldable(self, job: Job, places: Sequence[tuple[int, ...]]) -> tuple[Moldable, ...]:
         """How a job with `split: auto` runs on several of its places at once."""
@@ -346,6 +346,9 @@ class Plan:
         size = room // sharing
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
+        if out and job.batch > 1:
+            text = "weights that are streamed are not simulated beside batches yet"
+            raise InputError(Mistake(f"job {job.name}: batch", text))
         if out:
             parts = f" ({_kib(size, core)} KiB for each of {sharing} threads)" if sharing > 1 else ""
             needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB{parts}"

@@ -52,8 +52,8 @@ def takes_chip(chip: ColumnNpu) -> bool:
 
 
 def takes_jobs(jobs: Sequence[Job]) -> bool:
-    """Whether the library writes the bodies of these jobs: each runs on one core."""
-    return not any(job.split for job in jobs)
+    """Whether the library writes the bodies of these jobs: each runs on one core, and none in a batch."""
+    return not any(job.split or job.batch > 1 or job.batching is not None for job in jobs)
 
 
 def chip_form(chip: ColumnNpu) -> Hashable:

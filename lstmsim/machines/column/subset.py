@@ -19,6 +19,11 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
     "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
     "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
+    "batch": (lambda job: job.batch > 1, "must be 1: a thread of this hardware runs one inference"),
+    "batching": (
+        lambda job: job.batching is not None,
+        "must be left out: a thread of this hardware runs one inference",
+    ),
     "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not rejected"),
     "patience": (lambda job: job.patience is not None, "must be left out: jobs are not rejected"),
     "initial": (

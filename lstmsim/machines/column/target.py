@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from lstmsim.model.numerics.golden import Sender
 
 
+#: Most inferences of a batch: a body has the operations of each.
+MAX_BATCH = 64
+
 #: Further keys that a mistake of a key may be due to.
 _JUDGED_WITH = {"vp": ("ep", "npe"), "ep": ("tree_inputs", "cat"), "tree_inputs": ("npe",)}
 #: Name of a change -> the fields of a core that it changes.
@@ -101,7 +104,7 @@ def _on_cores(
 
 def _phases(job: Job, core: ColumnCore) -> Phases:
     if core.delta is None:
-        return model_phases(job.model, core, job.steps)
+        return model_phases(job.model, core, job.steps, job.batch)
     # not at the top: what few chips have must not delay the start of every command
     from lstmsim.machines.column.delta import delta_phases
 
@@ -125,6 +128,7 @@ class _ColumnTarget(Target):
     core: ClassVar[type] = ColumnCore
     together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
     splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+    batches: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width", "banks")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
@@ -173,6 +177,17 @@ class _ColumnTarget(Target):
         if all(core.weight_kib is None for core in chip.cores):
             return chip
         return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
+
+    def job_faults(
+        self, batch: int, split: str | None, threads: int | None = None, cores: int | None = None
+    ) -> Sequence[Fault]:
+        """Batches of at most `MAX_BATCH` inferences, of jobs on one core."""
+        faults = [*super().job_faults(batch, split, threads, cores)]
+        if batch > MAX_BATCH:
+            faults.append(Fault.at("batch", f"must be at most {MAX_BATCH} on a {self.title}, got {batch}"))
+        if batch > 1 and split:
+            faults.append(Fault.at("batch", f"a job that is split ({split}) is one inference: leave out one of both"))
+        return tuple(faults)
 
     def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
         return split_refusal(model, core, split, members)
@@ -241,7 +256,7 @@ class _ColumnTarget(Target):
                 return PerStep(only, only)
             over = spreads_over(model, core, members)
             instances += [operations_per_step(model.layers, core, "rows", some) for some in over]
-        one = max(operations_per_step(model.layers, core) for core in cores)
+        one = max(operations_per_step(model.layers, core, batch=batch) for core in cores)
         return PerStep(max(one, *instances), one + sum(instances))
 
     def evidence(

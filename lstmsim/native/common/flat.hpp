@@ -7,7 +7,7 @@
 namespace lstmsim::flat {
 
 /// The version of the format. It must be that of lstmsim/program/flat.py.
-constexpr i64 FORMAT = 3;
+constexpr i64 FORMAT = 4;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.
 struct Head { i64 names, busy, switching, drain, idle, input; };
@@ -20,7 +20,8 @@ struct Group { i64 first_place, places; };
 struct Place { i64 first_thread_slot, thread_slots; };
 struct ThreadSlot { i64 core; };
 struct Profile {
-    i64 group, weight_set, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_moldable, moldables;
+    i64 group, weight_set, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_moldable, moldables, pool,
+        sizes, length;
 };
 struct Variant { i64 kind, members, first_phase, phases, first_buffer, buffers; };
 struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras, first_barrier, barriers; };
@@ -36,6 +37,7 @@ struct Task {
     i64 profile, release, frame_interval, key, key_from_arrival, after, behind, starts, ends, until;
 };
 struct Barrier { i64 arrivals; };
+struct Pool { i64 most, wait, window; };
 
 /// The policies of units, numbered as in lstmsim/program/policy.py.
 enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
@@ -78,6 +80,7 @@ struct Program {
     Slice<const Need> needs;
     Slice<const Task> tasks;
     Slice<const Barrier> barriers;
+    Slice<const Pool> pools;
 };
 
 /// Find the tables in a row of numbers; `Refusal` if they are not all there.

@@ -102,7 +102,7 @@ class Collector:
         if not len(number):
             return
         check_times(number, arrival, start, finish, (self._past.next, self._last_finish))
-        latency, wait, served = finish - arrival, start - arrival, servers > 0
+        latency, wait, served = finish - arrival, start - arrival, rows.served
         self._requests += int(served.sum())
         self._away += int((~served).sum())
         self._misses += int(((finish > due) & served).sum())
@@ -233,7 +233,9 @@ def served(
         window=_window(scenario.jobs, came),
         coarse=coarse_cores(program),
     )
-    threads = {job.number: max(1, len(job.cores)) for job in report.jobs}
+    # a batch takes its threads once
+    others = {number for batch in report.batches for number in batch.members[1:]}
+    threads = {job.number: 0 if job.number in others else max(1, len(job.cores)) for job in report.jobs}
     paused, gaps = Counter[int](), []
     for task, _, _, since, until in totals.pauses.tolist():
         if task in threads:

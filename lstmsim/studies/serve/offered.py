@@ -180,7 +180,10 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
-    plain, rate = replace(bare(ranked), name=ranked.tenant or ranked.model.name), offer.rate_per_second * share
+    # a backlog is not kept waiting for company
+    batching = None if ranked.batching is None else replace(ranked.batching, max_wait_cycles=0)
+    plain = replace(bare(ranked), name=ranked.tenant or ranked.model.name, batching=batching)
+    rate = offer.rate_per_second * share
     how = offer.variability, offer.memory_seconds, offer.process
     return [
         _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
@@ -220,13 +223,21 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
+    pools = [job.batching for job in jobs if job.batching is not None]
+    if pools:
+        # members of a batch share a thread, in which each may stay as long as it likes
+        parts.pop("threads")
+        measured *= max(batching.max_batch_size for batching in pools)
+    # the batches of windows are small at any backlog, if the windows are short
+    windows = any(batching.policy == "window" for batching in pools)
+    certain = max(parts.values())
     saturated = total / _capacity(chip, jobs, shares, tuple(kind.alone.threads for kind in kinds), measured)
     preemption = _preemption(chip, mix, kinds, threads) if certain < 1 else None
     stopped = (preemption.load if preemption and preemption.exact else None) or 0.0
     whole = preemption is not None and stopped > 0 and len(preemption.cores) == len(threads)
     # In another order models that take turns may do so less often, and ranks that stop others are measured by
     # themselves: the measurement is no limit then.
-    other = whole or (ordered and any(task.weight_set is not None for task in program.tasks))
+    other = whole or windows or (ordered and any(task.weight_set is not None for task in program.tasks))
     if not other:
         parts["saturated"] = saturated
     offered = max(*parts.values(), stopped)
@@ -304,6 +315,8 @@ def _demand(chip: Chip, job: Job) -> demands.Demand:
         # nothing else runs meanwhile: what a job takes of anything is bounded by its time
         own = alone(chip, job)
         return demands.Demand(own.array_share * own.latency_cycles, float(own.latency_cycles), ())
+    if job.batching is not None:
+        return _least_in_company(chip, job)
     each = []
     for choice in _choices(chip, job):
         program = machines.lower(chip, (choice,))
@@ -312,6 +325,19 @@ def _demand(chip: Chip, job: Job) -> demands.Demand:
         memories = demands.memory_cycles(program, program.tasks[0])
         least = *memories.min(axis=0).tolist(), memories.sum(axis=1).min() / max(1, memories.shape[1])
         each.append((float(busy.sum()), float(totals.makespan_cycles * members), *least))
+    units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
+    return demands.Demand(units, threads, tuple(memory))
+
+
+def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
+    """Give what a member of a batch takes, in the best of the sizes 1, 2, 4, ... and the largest."""
+    assert job.batching is not None, "only such jobs have company"
+    most = job.batching.max_batch_size
+    sizes = sorted({most, *(1 << power for power in range(most.bit_length()))})
+    each = []
+    for size in sizes:
+        own = _demand(chip, replace(job, batching=None, batch=size))
+        each.append((own.units / size, own.threads / size, *(cycles / size for cycles in own.memory)))
     units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
     return demands.Demand(units, threads, tuple(memory))
 

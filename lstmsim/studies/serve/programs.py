@@ -28,6 +28,7 @@ _AMONG_OTHERS: dict[str, Any] = {
     "preempts": False,
     "queue_limit": None,
     "patience": None,
+    "batching": None,
 }
 
 

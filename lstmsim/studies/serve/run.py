@@ -87,9 +87,11 @@ class Inside:
         places = np.searchsorted(self._inside[0], numbers)
         _, due, tenants, paused = self._inside[:, places]
         self._inside = np.delete(self._inside, places, axis=1)
-        core, _, start, finish, arrived, _, taken = table.T
+        core, _, start, finish, arrived, _, taken, batch = table.T
         served = core >= 0
-        threads = np.where(served, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
+        # a batch takes its threads once
+        leads = served & ((batch < 0) | (batch == numbers))
+        threads = np.where(leads, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
         alone, stalls = self._by_themselves(templates)
         end = np.where(served, finish, start)
         collector.take(numbers, Rows(arrived, start, end, due, threads, alone, core, stalls, paused), tenants)

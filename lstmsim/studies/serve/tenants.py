@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     """Requests as columns, shape [requests] each, in the order of their finishes.
 
     due: the last cycle at which the request is in time.
-    servers, core: threads on which it ran (0: rejected), and where (-1: unknown).
+    servers, core: threads that it took (0: rejected, or beside another one of its batch); where it ran (-1: unknown).
     alone: cycles of that job alone on the chip, 0: unknown.
     stalls: 0 if it never lets another thread have the array.
     """
@@ -49,6 +49,11 @@ class Rows(NamedTuple):
     def of(self, chosen: Ints | slice) -> Rows:
         """Give the chosen requests."""
         return Rows(*(column[chosen] for column in self))
+
+    @property
+    def served(self) -> NDArray[np.bool_]:
+        """Which of the requests were not rejected."""
+        return np.asarray((self.servers > 0) | (self.core >= 0))
 
 
 class Known(NamedTuple):
@@ -84,7 +89,7 @@ class _Account:
         self.alone: dict[int, tuple[int, int]] = {}
 
     def take(self, rows: Rows, window: ClosedWindow | None, sampled: bool, origin: int) -> None:
-        latency, wait, served = rows.finish - rows.arrival, rows.start - rows.arrival, rows.servers > 0
+        latency, wait, served = rows.finish - rows.arrival, rows.start - rows.arrival, rows.served
         in_time, asked = served & (rows.finish <= rows.due), rows.due < NEVER
         until = np.ones(len(latency), dtype=np.bool_) if window is None else rows.finish <= window.end_cycle
         inside = until if window is None else until & (rows.finish > window.start_cycle)
@@ -295,7 +300,7 @@ class Sharing:
     def take(self, places: Ints, rows: Rows) -> None:
         """Count these requests; `places`: the indices of their tenants, shape [requests]."""
         for core in self.coarse:
-            own = np.flatnonzero((rows.core == core) & (rows.servers > 0) & (rows.alone > 0))
+            own = np.flatnonzero((rows.core == core) & rows.served & (rows.alone > 0))
             if len(own):
                 self._take(core, places[own], rows.of(own))
 

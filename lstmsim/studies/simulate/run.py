@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
+from lstmsim.analysis.batches import batches_of
 from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.engines.fast import run as fast
@@ -109,6 +110,11 @@ class Run:
 
         chip = self.scenario.chip
         names = [job.name for job in self.scenario.jobs]
+        for batch in batches_of(self.scenario.jobs, self.totals):
+            # one bar stands for all members: it is drawn for the one that leads them
+            if len(batch.members) > 1:
+                leads = int(self.trace.task("batch")[batch.members[0]])
+                names[leads] = f"{names[leads]} x {len(batch.members)}"
         unit = chip.core_figures[0].unit.name
         groups = job_groups(self.scenario.jobs)
         return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lstmsim.analysis.batches import batches_of, padded_work
 from lstmsim.analysis.report import ACCOUNTS, latency_statistics, utilization
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import tops
@@ -35,7 +36,8 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
     """Give the `NUMBERS` of a run: equal to those of its report, to the last bit."""
     chip, makespan = scenario.chip, totals.makespan_cycles
     rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
-    served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
+    macs -= sum(padded_work(scenario, None, batches_of(scenario.jobs, totals)).values())
+    served = [finish - arrived for core, _, _, finish, arrived, *_ in rows if core >= 0]
     latency = latency_statistics(served, chip.frequency_mhz)
     return (
         makespan,

@@ -9,15 +9,25 @@ namespace lstmsim {
 /// Nobody asks another task to pause while more tasks come in this very cycle, in another round.
 void Machine::admit(i64 now) {
     pass += 1;
+    close_windows(now);
     const bool asking = coming.empty() || std::get<0>(*coming.begin()) > now;
     for (Group& group : groups) group.at = group.waiting.begin();
     while (Group* const group = first_in_turn()) {
+        if (!ripe(*group, now)) {
+            group->at = group->waiting.end();
+            continue;
+        }
         const Waiting task = *group->at;
         budget -= (groups.size() + group->places.size()) / STEPS_OF_AN_EVENT;
         const flat::Profile& profile = profile_of(task.job);
         const Place* const place = best_place(*group, profile);
         if (!place) {
             hold_back(*group, now, asking);
+            continue;
+        }
+        if (group->pool) {
+            start_batch(*group, *place, task, now);
+            group->at = group->waiting.begin();
             continue;
         }
         group->at = group->waiting.erase(group->at);
@@ -78,7 +88,7 @@ const Place* Machine::best_place(Group& group, const flat::Profile& profile) {
 void Machine::hold_back(Group& group, i64 now, bool asking) {
     if (asking && profile_of(group.at->job).preempts) ask(group, group.at->rank, now);
     for (const i64 core : group.own) cores[core].closed_in = pass;
-    if (group.loose) {
+    if (group.loose && !group.pool) {
         // tasks behind it may find a place for all that, on shared cores alone
         ++group.at;
     } else {
@@ -92,7 +102,7 @@ void Machine::start(Group& group, const Place& place, const Waiting& task, i64 n
     if (profile.patience != NONE) leaving.erase({task.came + profile.patience + 1, task.job});
     rows[task.job].admitted = now;
     if (profile.moldables > 0) {
-        const Array<i64> thread_slots = spread(group, profile);
+        const Array<i64> thread_slots = spread(group, profile, now);
         if (thread_slots.size() > 1) {
             take_threads(thread_slots, task, now, {});
             return;
@@ -110,9 +120,9 @@ void Machine::go_on(const Place& place, const Waiting& task, i64 now) {
 }
 
 /// The cores that a task takes at once; empty if it takes one place, as other tasks do.
-Array<i64> Machine::spread(const Group& group, const flat::Profile& profile) const {
+Array<i64> Machine::spread(const Group& group, const flat::Profile& profile, i64 now) const {
     Array<i64> thread_slots;
-    if (others_wait(group)) return thread_slots;
+    if (others_wait(group, now)) return thread_slots;
     i64 free = 0, members = 0;
     for (const i64 core : group.order) free += cores[core].occupied < cores[core].contexts;
     for (const flat::Variant& moldable : program.variants.part(profile.first_moldable, profile.moldables)) {
@@ -125,9 +135,9 @@ Array<i64> Machine::spread(const Group& group, const flat::Profile& profile) con
 }
 
 /// Whether a task waits that could use one of the cores of a group.
-bool Machine::others_wait(const Group& group) const {
+bool Machine::others_wait(const Group& group, i64 now) const {
     for (const Group& other : groups) {
-        if (other.waiting.empty()) continue;
+        if (other.waiting.empty() || !ripe(other, now)) continue;
         for (const i64 core : other.own) {
             if (std::binary_search(group.own.begin(), group.own.end(), core)) return true;
         }

@@ -24,21 +24,30 @@ bool Machine::arrive(i64 now, i64 round) {
 /// A task begins to wait in its group, or is turned away.
 void Machine::wait(i64 job, i64 now, i64 round) {
     const flat::Profile& profile = profile_of(job);
-    Group& group = groups[profile.group];
+    Group& group = group_of_job(job);
     rows[job].arrived = now;
     if (profile.queue_limit != NONE && too_many_wait(group, profile.queue_limit)) {
         turn_away(job, now, round);
         return;
     }
     const i64 rank = jobs[job].key + (jobs[job].key_from_arrival ? now : 0);
-    group.waiting.insert({rank, now, jobs[job].number, job});
+    const Waiting one{rank, now, jobs[job].number, job};
+    if (group.pool) {
+        join(group, one, now);
+    } else {
+        group.waiting.insert(one);
+    }
     if (profile.patience != NONE) leaving.insert({now + profile.patience + 1, job});
 }
 
 /// Whether a task that comes finds its queue full.
 bool Machine::too_many_wait(const Group& group, i64 limit) const {
-    i64 before = static_cast<i64>(group.waiting.size());
-    for (const i64 core : group.firsts) before -= cores[core].contexts - cores[core].occupied;
+    i64 before = 0;
+    for (i64 other = 0; other < new_groups; ++other) {
+        if (groups[other].queue == group.queue) before += waiting_in(groups[other]);
+    }
+    const i64 most = group.pool ? group.pool->most : 1;
+    for (const i64 core : group.firsts) before -= (cores[core].contexts - cores[core].occupied) * most;
     return before >= limit;
 }
 
@@ -68,7 +77,13 @@ bool Machine::give_up(i64 now) {
         const i64 job = leaving.begin()->second;
         leaving.erase(leaving.begin());
         const i64 came = rows[job].arrived, rank = jobs[job].key + (jobs[job].key_from_arrival ? came : 0);
-        groups[profile_of(job).group].waiting.erase({rank, came, jobs[job].number, job});
+        Group& group = group_of_job(job);
+        const Waiting one{rank, came, jobs[job].number, job};
+        if (group.pool) {
+            leave_pool(group, one);
+        } else {
+            group.waiting.erase(one);
+        }
         turn_away(job, now, -1);
         left = true;
     }
@@ -81,7 +96,7 @@ void Machine::note_over(i64 job) {
     if (!fed) return;
     const TaskRow& row = rows[job];
     tables[OVER].add({jobs[job].number, templates[job], row.core, row.context, row.admitted, row.finish,
-                           row.arrived, row.pauses, row.taken});
+                           row.arrived, row.pauses, row.taken, row.batch});
     free_jobs.push(job);
 }
 

@@ -136,7 +136,9 @@ void Machine::build_groups() {
             places.push(std::move(own));
         }
         groups.push(group_of(places));
+        groups[groups.size() - 1].queue = groups.size() - 1;
     }
+    build_pools();
     new_groups = groups.size();
     for (const flat::Profile& profile : program.profiles) preempting = preempting || profile.preempts;
     for (i64 core = 0; preempting && core < cores.size(); ++core) {

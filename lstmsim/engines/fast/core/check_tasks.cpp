@@ -13,6 +13,12 @@ class TaskChecker {
 
     void all() {
         for (i64 i = 0; i < p.profiles.size(); ++i) profile({"profiles", i}, p.profiles[i]);
+        for (i64 i = 0; i < p.pools.size(); ++i) {
+            const Row row{"pools", i};
+            row.between("most", p.pools[i].most, 1, MOST_CYCLES);
+            row.between("wait", p.pools[i].wait, 0, LATEST);
+            row.flag("window", p.pools[i].window);
+        }
         for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
         for (i64 i = 0; i < p.barriers.size(); ++i) Row{"barriers", i}.between("arrivals", p.barriers[i].arrivals, 1, MOST_CYCLES);
         if (preempting_ && (p.barriers.size() || p.words.size())) {
@@ -33,6 +39,11 @@ class TaskChecker {
         row.between("loading", each.loading, 0, loads ? p.phases.size() : 0);
         if (each.affine && !loads && each.weight_set != NONE) row.refuse("affine", 1, "but its weight set is room of its own");
         row.rows_of("first_variant", each.first_variant, each.variants, p.variants.size());
+        row.row_or_none("pool", each.pool, p.pools.size());
+        row.between("length", each.length, 0, LATEST);
+        row.between("sizes", each.sizes, 0, each.variants > 0 ? p.variants.size() / each.variants - 1 : 0);
+        row.rows_of("first_variant", each.first_variant, each.variants * (1 + each.sizes), p.variants.size());
+        if (each.pool != NONE && (each.preempts || each.moldables > 0)) row.refuse("pool", each.pool, "but it preempts or is moldable");
         row.rows_of("first_moldable", each.first_moldable, each.moldables, p.variants.size());
         if (each.preempts && each.weight_set != NONE) row.refuse("preempts", 1, "but it has a weight set");
         std::set<i64> kinds;
@@ -56,9 +67,13 @@ class TaskChecker {
     /// A place needs a variant for its kind of core, and must have the members and units that its operations are on.
     void place(const Row& row, const Profile& each, const Place& place) {
         const auto thread_slots = p.thread_slots.part(place.first_thread_slot, place.thread_slots);
-        const i64 kind = p.cores[thread_slots[0].core].kind;
+        for (i64 size = 0; size <= each.sizes; ++size) place_of(row, each, thread_slots, size);
+    }
+
+    void place_of(const Row& row, const Profile& each, const Slice<const ThreadSlot>& thread_slots, i64 size) {
+        const i64 kind = p.cores[thread_slots[0].core].kind, first = each.first_variant + size * each.variants;
         looks_.add(row, "group", each.group, thread_slots.size());
-        for (i64 i = each.first_variant; i < each.first_variant + each.variants; ++i) {
+        for (i64 i = first; i < first + each.variants; ++i) {
             looks_.add(row, "variants", each.variants, 1);
             if (p.variants[i].kind != kind) continue;
             const Row own{"variants", i};

@@ -12,6 +12,7 @@
 #include "accounts.cpp"
 #include "arrivals.cpp"
 #include "admission.cpp"
+#include "pools.cpp"
 #include "placement.cpp"
 #include "barriers.cpp"
 #include "memory.cpp"

@@ -163,20 +163,34 @@ class Machine {
     void hold_back(Group& group, i64 now, bool asking);
     void start(Group& group, const Place& place, const Waiting& task, i64 now);
     void go_on(const Place& place, const Waiting& task, i64 now);
-    Array<i64> spread(const Group& group, const flat::Profile& profile) const;
-    bool others_wait(const Group& group) const;
+    Array<i64> spread(const Group& group, const flat::Profile& profile, i64 now) const;
+    bool others_wait(const Group& group, i64 now) const;
+
+    // pools.cpp: tasks wait for company
+    void build_pools();
+    Group& group_of_job(i64 job) { return groups[group_of_profile[jobs[job].profile]]; }
+    void join(Group& group, const Waiting& one, i64 now);
+    void close(Group& group);
+    void close_windows(i64 now);
+    void leave_pool(Group& group, const Waiting& one);
+    bool ripe(const Group& group, i64 now) const;
+    i64 waiting_in(const Group& group) const;
+    Array<Waiting> company(Group& group, const Waiting& first);
+    void start_batch(Group& group, const Place& place, const Waiting& first, i64 now);
+    void note_pools(i64 now);
 
     // placement.cpp: tasks take threads and leave them
-    void take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry);
+    void take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry, const Array<i64>& others = {});
     i64 mirrored_thread(Core& core, const Array<i64>& own) const;
     Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
     void set_body(PhaseState& state, i64 number);
     void put_away(Thread& lead);
     void note_thread_slot(const Thread& thread);
-    const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& thread_slots) const;
+    const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& thread_slots, i64 size) const;
     void leave(Core& core, i64 now);
     void finish(Thread& lead, i64 now);
+    void finish(const Thread& lead, i64 job, i64 now);
     void free(Thread& lead, i64 now);
 
     // barriers.cpp: who arrives at barriers, and what happens when they open
@@ -231,6 +245,7 @@ class Machine {
     Array<Thread> threads;
     Array<Cursor> cursors;
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
+    Array<i64> group_of_profile;
     i64 new_groups = 0;    // how many of them are of new tasks
     Array<Streams> streams;      // of each body that is not packed
     std::deque<Unpacked> unpacked;  // packed bodies that tasks run, or ran

@@ -4,9 +4,11 @@
 namespace lstmsim {
 
 /// Start a task on a thread of each of some cores, or let it go on there, from a boundary on.
-void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry) {
+///
+/// others: of a batch, which the task leads, the jobs of the other members.
+void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry, const Array<i64>& others) {
     const flat::Profile& profile = profile_of(task.job);
-    const flat::Variant& variant = variant_of(profile, thread_slots);
+    const flat::Variant& variant = variant_of(profile, thread_slots, 1 + others.size());
     i64 loads = 0;
     if (profile.weight_set != NONE) {
         for (const flat::Phase& phase : program.phases.part(variant.first_phase, profile.loading)) {
@@ -34,12 +36,13 @@ void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, 
         last = thread.number;
         if (keep && thread.member > 0) note_thread_slot(thread);
         if (profile.moldables > 0) {
-            const auto& order = groups[profile.group].order;
+            const auto& order = group_of_job(task.job).order;
             rows[task.job].taken += i64{1} << (std::find(order.begin(), order.end(), core) - order.begin());
         }
     }
     Thread& leading = threads[lead];
     leading.profile = &profile;
+    leading.others = others;
     leading.came = task.came;
     leading.rank = task.rank;
     leading.frame_interval = jobs[task.job].frame_interval;
@@ -64,14 +67,16 @@ i64 Machine::mirrored_thread(Core& core, const Array<i64>& own) const {
     return cores[thread.core].before + thread.context;
 }
 
-/// The phases and buffers of a task on so many cores, of which the first is of this kind.
-const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& thread_slots) const {
+/// The phases and buffers of a task on so many cores, of which the first is of this kind, in a batch of some size.
+const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& thread_slots, i64 size) const {
+    if (size > 1 + profile.sizes) throw Refusal("a batch is larger than its tasks have variants for");
+    const i64 first = profile.first_variant + (size - 1) * profile.variants;
     if (profile.moldables > 0 && thread_slots.size() > 1) {
         for (const flat::Variant& moldable : program.variants.part(profile.first_moldable, profile.moldables)) {
             if (moldable.members == thread_slots.size()) return moldable;
         }
     }
-    for (const flat::Variant& variant : program.variants.part(profile.first_variant, profile.variants)) {
+    for (const flat::Variant& variant : program.variants.part(first, profile.variants)) {
         if (variant.kind == cores[thread_slots[0]].kind) return variant;
     }
     throw Fault("a task has no variant for its place");
@@ -181,14 +186,27 @@ void Machine::leave(Core& core, i64 now) {
 
 /// A task is done: where and when it ran.
 void Machine::finish(Thread& lead, i64 now) {
-    TaskRow& row = rows[lead.job];
+    if (lead.profile->weight_set != NONE) let_go(lead);
+    const i64 leader = jobs[lead.job].number;
+    if (lead.profile->pool != NONE) rows[lead.job].batch = leader;
+    finish(lead, lead.job, now);
+    for (const i64 job : lead.others) {
+        rows[job].batch = leader;
+        rows[job].taken = 0;
+        finish(lead, job, now);
+    }
+    lead.others.clear();
+}
+
+/// The same of one task of a thread.
+void Machine::finish(const Thread& lead, i64 job, i64 now) {
+    TaskRow& row = rows[job];
     row.core = lead.core;
     row.context = lead.context;
     row.finish = now;
-    if (lead.profile->weight_set != NONE) let_go(lead);
-    let_follow(lead.job, now, 0);
-    if (jobs[lead.job].ends != NONE) arrive_at(jobs[lead.job].ends, now);
-    note_over(lead.job);
+    let_follow(job, now, 0);
+    if (jobs[job].ends != NONE) arrive_at(jobs[job].ends, now);
+    note_over(job);
 }
 
 /// All threads of a task are free.

@@ -59,6 +59,7 @@ Program read(const i64* words, i64 count) {
     program.needs = reader.table<Need>("needs");
     program.tasks = reader.table<Task>("tasks");
     program.barriers = reader.table<Barrier>("barriers");
+    program.pools = reader.table<Pool>("pools");
     return program;
 }
 

@@ -77,6 +77,7 @@ void Machine::happen(i64 now) {
     // those who follow one that found its queue full in this very cycle
     for (round = 1; !coming.empty() && arrive(now, round); ++round) admit(now);
     round = NONE;
+    note_pools(now);
 }
 
 /// What the machine knows of a core's next event and finish.

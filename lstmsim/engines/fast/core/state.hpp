@@ -1,6 +1,7 @@
 // What a machine consists of: its cores with units and threads, the tasks that come, and where each of them stands.
 #pragma once
 
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -200,6 +201,7 @@ struct Thread {
     i64 done_at = 0, clear_at = 0;          // when its results are there; when all that it brings about has come about
     i64 loads = 0, loaded = 0;              // operations that have yet to load its weight set; when the others have
     i64 weight_set_at = NEVER;                 // when its weight set is there
+    Array<i64> others;                      // of a batch the jobs of its other members
 };
 
 /// One task that comes. Requests of a feed have places in turn; `number` counts all that have come.
@@ -218,7 +220,7 @@ struct Barrier {
 
 /// What became of a task: the columns of lstmsim.program.trace.TASKS.
 struct TaskRow {
-    i64 core = 0, context = 0, admitted = 0, finish = 0, arrived = 0, pauses = 0, taken = 0;
+    i64 core = 0, context = 0, admitted = 0, finish = 0, arrived = 0, pauses = 0, taken = 0, batch = NONE;
 };
 
 /// A task that waits. Those that come first in this order are looked at first.
@@ -235,7 +237,15 @@ struct Place {
     Array<i64> threads;  // for each of them, how many of the members are on it
 };
 
-/// Tasks that may use the same places. The paused tasks of a core are a group of their own.
+/// Tasks of a pool that go together.
+struct Window {
+    i64 ends = 0;  // when it closes if it is not full before
+    bool closed = false;
+    std::set<Waiting> members;
+};
+
+/// Tasks that may use the same places. The paused tasks of a core are a group of their own, and so are those of a pool.
+/// Of a pool with windows only the first of each closed window is among those `waiting` that are looked at.
 struct Group {
     Array<Place> places;  // from the lowest cores to the highest
     Array<i64> order;     // first cores of the places, in the order of the tasks' cores
@@ -244,6 +254,12 @@ struct Group {
     bool loose = false;   // a place has shared cores alone
     std::set<Waiting> waiting;
     std::set<Waiting>::iterator at;  // in a pass of admission: the next one to be looked at
+    const flat::Pool* pool = nullptr;
+    i64 queue = NONE;                // groups of one queue have the same places
+    std::multiset<i64> ages;         // when those came who wait in a pool without windows
+    std::map<i64, Window> windows;
+    std::map<i64, i64> window_of;    // of each job that waits in a window, the number of that
+    i64 open = NONE, opened = 0;     // the open window; how many there have been
     i64 looked_in = 0, full = 0;     // the last pass that looked at it, and how many of the first places were full
 };
 

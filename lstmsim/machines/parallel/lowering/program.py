@@ -328,6 +328,7 @@ class _Writer:
             weight_set=weight_set,
             queue_limit=-1,
             patience=-1,
+            pool=-1,
             first_variant=own,
             variants=1,
             # there are no moldable variants, and their first row must be one that could be there

@@ -1,0 +1,121 @@
+"""The batches of a run: who ran together, when, where, and the work that was padding (docs/batching.md, section 9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from lstmsim.base.records import record
+from lstmsim.model.scenario import DISPATCH, Job, Scenario
+from lstmsim.program.flat import FLAT_TABLES
+from lstmsim.program.program import Program
+from lstmsim.program.trace import TASKS, Totals
+
+_OPERATIONS = FLAT_TABLES["operations"]
+_WIDTH = _OPERATIONS.width
+_PLACES = [_OPERATIONS.place(name) for name in ("member", "count", "work")]
+
+
+@record
+class Batch:
+    """Requests that ran together. Times are in cycles.
+
+    start, finish: when they were admitted, and when their last results were visible.
+    core, thread: where; of several cores the first.
+    members: their places among the scenario's jobs, in order of turn.
+    """
+
+    start: int
+    finish: int
+    core: int
+    thread: int
+    members: tuple[int, ...]
+
+
+def batches_of(jobs: Sequence[Job], totals: Totals) -> tuple[Batch, ...]:
+    """The batches of a run in the order of their admission; a request without `batching` is a batch of its own.
+
+    None are listed where no request has it.
+
+    jobs: those of the scenario.
+    totals: of the run.
+    """
+    if all(job.batching is None for job in jobs):
+        return ()
+    own: dict[int, list[int]] = {}
+    rows = totals.tasks[: len(jobs)].tolist()
+    lead, core = TASKS.place("batch"), TASKS.place("core")
+    for number, row in enumerate(rows):
+        # of those that were rejected there is nothing to tell
+        if row[core] >= 0:
+            own.setdefault(number if row[lead] < 0 else row[lead], []).append(number)
+    made = []
+    arrived, admitted = TASKS.place("arrived"), TASKS.place("admitted")
+    for leader, members in own.items():
+        turns = sorted(_turn(jobs[number], rows[number][arrived], number) for number in members)
+        where, context, start, finish, *_ = rows[leader]
+        assert start == rows[leader][admitted], "the columns stand in this order"
+        made.append((start, turns[0], Batch(start, finish, where, context, tuple(turn[-1] for turn in turns))))
+    return tuple(batch for _, _, batch in sorted(made, key=lambda each: each[:2]))
+
+
+def _turn(job: Job, arrived: int, number: int) -> tuple[int, int, int]:
+    key, from_arrival = DISPATCH[job.dispatch](job)
+    return key + (arrived if from_arrival else 0), arrived, number
+
+
+@record
+class BatchFigures:
+    """What a run's batches came to.
+
+    batches: how many.
+    mean_size: their mean number of members.
+    sizes: how many had 1, 2, ... members.
+    padding_steps: steps that were run beyond the members' own / steps that were run, 0 to 1.
+    """
+
+    batches: int
+    mean_size: float
+    sizes: tuple[int, ...]
+    padding_steps: float
+
+
+def figures_of(jobs: Sequence[Job], batches: Sequence[Batch]) -> BatchFigures | None:
+    """The figures of the batches of these jobs that have `batching`; None without any."""
+    batches = [batch for batch in batches if jobs[batch.members[0]].batching is not None]
+    if not batches:
+        return None
+    counts = Counter(len(batch.members) for batch in batches)
+    most = max(job.batching.max_batch_size for job in jobs if job.batching is not None)
+    run = own = members = 0
+    for batch in batches:
+        steps = [jobs[number].steps for number in batch.members]
+        run, own, members = run + len(steps) * max(steps), own + sum(steps), members + len(steps)
+    sizes = tuple(counts[size] for size in range(1, most + 1))
+    return BatchFigures(len(batches), members / len(batches), sizes, 1 - own / run)
+
+
+def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[Batch]) -> dict[int, int]:
+    """Multiply-accumulates beyond the members' own steps, by core: they are no useful work."""
+    padded: Counter[int] = Counter()
+    for batch in batches:
+        jobs = [scenario.jobs[number] for number in batch.members]
+        longest = max(jobs, key=lambda job: job.steps)
+        run, own = len(jobs) * longest.steps, sum(job.steps for job in jobs)
+        if run == own:
+            continue
+        if program is None:
+            padded[batch.core] += longest.model.macs_per_step * (run - own)
+            continue
+        task = program.tasks[batch.members[jobs.index(longest)]]
+        place = next(each for each in task.places if each[0] == batch.core)
+        for phase in task.phases(program.cores[batch.core].kind, 1, len(jobs)):
+            rows = phase.body.rows.operations.reshape(-1, _WIDTH)
+            member, count, work = (rows[:, column] for column in _PLACES)
+            done = np.bincount(member, count * work, len(place)).astype(np.int64)
+            for core, all_steps in zip(place, (done * phase.repeat).tolist(), strict=True):
+                # steps and members are alike
+                padded[core] += all_steps * (run - own) // run
+    return padded

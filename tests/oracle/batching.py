@@ -1,0 +1,133 @@
+"""A plain model of pools and batches on servers of known batch times, cycle by cycle, from docs/batching.md alone.
+
+One context a core; entries are mappings with `arrivals`, `steps`, `most`, `wait`, `policy`, `lengths`, `pool`, `cores`,
+`rank` (of a request, by its steps and arrival), `limit`, `patience`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+
+@dataclass
+class Request:
+    number: int
+    entry: int
+    arrival: int
+    steps: int
+    turn: tuple[int, int, int]
+    state: str = "future"
+    start: int = -1
+    finish: int = -1
+    core: int = -1
+    left: int = -1
+
+
+@dataclass
+class Window:
+    ends: int
+    members: list[Request] = field(default_factory=list)
+
+
+class Model:
+    """The machine and its pools; `cycles`: (entry, steps, members) -> cycles of a batch."""
+
+    def __init__(self, entries: Sequence[Entry], cores: int, cycles: Mapping[tuple[int, int, int], int]) -> None:
+        self.entries, self.cycles, self.now = entries, cycles, 0
+        self.running: list[tuple[int, list[Request]] | None] = [None] * cores
+        self.open: dict[Hashable, Window] = {}
+        self.closed: list[Window] = []
+        self.batches: list[list[Any]] = []
+        self.requests: list[Request] = []
+        for index, each in enumerate(entries):
+            for arrival, steps in zip(each["arrivals"], each["steps"], strict=True):
+                number = len(self.requests)
+                turn = each["rank"](steps, arrival), arrival, number
+                self.requests.append(Request(number, index, arrival, steps, turn))
+
+    def run(self) -> None:
+        while any(each.state in ("future", "waits", "runs") for each in self.requests):
+            self._finish()
+            self._lose_patience()
+            self._come()
+            for pool in [pool for pool, window in self.open.items() if window.ends <= self.now]:
+                self.closed.append(self.open.pop(pool))
+            self._admit()
+            self.now += 1
+
+    def _waiting(self) -> list[Request]:
+        return [each for each in self.requests if each.state == "waits"]
+
+    def _pool(self, one: Request) -> Hashable:
+        own = self.entries[one.entry]
+        return own["pool"] or one.entry, one.steps if own["lengths"] == "equal" else None
+
+    def _finish(self) -> None:
+        for core, batch in enumerate(self.running):
+            if batch is not None and batch[0] == self.now:
+                for each in batch[1]:
+                    each.state, each.finish = "done", self.now
+                self.running[core] = None
+
+    def _lose_patience(self) -> None:
+        for each in self._waiting():
+            patience = self.entries[each.entry]["patience"]
+            if patience is not None and self.now - each.arrival > patience:
+                each.state, each.left = "away", self.now
+                for window in (*self.closed, *self.open.values()):
+                    window.members = [one for one in window.members if one is not each]
+        self.closed = [window for window in self.closed if window.members]
+        self.open = {pool: window for pool, window in self.open.items() if window.members}
+
+    def _come(self) -> None:
+        for each in self.requests:
+            if each.state != "future" or each.arrival != self.now:
+                continue
+            own = self.entries[each.entry]
+            alike = [one for one in self._waiting() if self.entries[one.entry]["cores"] == own["cores"]]
+            free = sum(self.running[core] is None for core in own["cores"])
+            if own["limit"] is not None and len(alike) >= own["limit"] + free * own["most"]:
+                each.state, each.left = "away", self.now
+                continue
+            each.state = "waits"
+            if own["policy"] == "window":
+                pool = self._pool(each)
+                window = self.open.setdefault(pool, Window(self.now + own["wait"]))
+                window.members.append(each)
+                if len(window.members) == own["most"]:
+                    self.closed.append(self.open.pop(pool))
+
+    def _admit(self) -> None:
+        looked_at: list[tuple[tuple[int, int, int], Window | None, Request]] = [
+            (each.turn, None, each) for each in self._waiting() if self.entries[each.entry]["policy"] == "dynamic"
+        ]
+        for window in self.closed:
+            first = min(window.members, key=lambda each: each.turn)
+            looked_at.append((first.turn, window, first))
+        kept: set[int] = set()
+        for _, window, first in sorted(looked_at, key=lambda each: each[0]):
+            if first.state != "waits":
+                continue
+            own = self.entries[first.entry]
+            pool = [each for each in self._waiting() if self._pool(each) == self._pool(first)]
+            ripe = len(pool) >= own["most"] or min(each.arrival for each in pool) + own["wait"] <= self.now
+            if window is None and not ripe:
+                continue
+            able = [core for core in own["cores"] if core not in kept and self.running[core] is None]
+            if not able:
+                kept.update(own["cores"])
+                continue
+            members = sorted(pool if window is None else window.members, key=lambda each: each.turn)
+            self._start(members[: own["most"]], min(able))
+            self.closed = [each for each in self.closed if each is not window]
+
+    def _start(self, members: list[Request], core: int) -> None:
+        ends = self.now + self.cycles[members[0].entry, max(each.steps for each in members), len(members)]
+        self.running[core] = ends, members
+        self.batches.append([self.now, core, 0, [each.number for each in members]])
+        for each in members:
+            each.state, each.start, each.core = "runs", self.now, core
