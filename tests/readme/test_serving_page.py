@@ -81,7 +81,12 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
         "deadline",
         "priority",
         "batching",
-        *["queue_limit", "patience", "cores", "split", "threads", "initial"],
+        "queue_limit",
+        "patience",
+        "cores",
+        "split",
+        "threads",
+        "initial",
     ]
     assert set(keys) <= set(keys_of(JobEntry))
     assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)

@@ -36,7 +36,7 @@ _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?"
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
 #: threads stand only in keys of jobs that have them.
-_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads")
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads", "batching")
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
@@ -211,9 +211,13 @@ def key_of(*texts: bytes) -> str:
 
 def job_text(jobs: Sequence[Job]) -> bytes:
     """What the key of a scenario has of its jobs."""
-    # Threads stand only in keys of jobs that say how many they are; keys of all other jobs are as they were before.
+    # Threads and batching stand only in keys of jobs that have them; keys of all other jobs are as they were before.
     rows = [
-        [_model_digest(job.model), *_JOB_VALUES(job), *([] if job.threads is None else ["threads", job.threads])]
+        [
+            *(_model_digest(job.model), *_JOB_VALUES(job)),
+            *([] if job.threads is None else ["threads", job.threads]),
+            *([] if job.batching is None else ["batching", list(vars(job.batching).values())]),
+        ]
         for job in jobs
     ]
     return _CANONICAL.encode(rows).encode("ascii")
