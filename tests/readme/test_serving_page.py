@@ -79,16 +79,6 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     keys = {row[0]: row[2] for row in table("key of a job entry")}
     named = "deadline priority batching queue_limit patience cores split threads initial"
     assert " ".join(keys) == named
-        "deadline",
-        "priority",
-        "batching",
-        "queue_limit",
-        "patience",
-        "cores",
-        "split",
-        "threads",
-        "initial",
-    ]
     assert set(keys) <= set(keys_of(JobEntry))
     assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)
     assert all(keys_of(JobEntry)[key].default is None for key, said in keys.items() if said == "none")
