@@ -37,7 +37,7 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     except InputError as error:
         # perhaps the jobs are refused even without company, in words of their own
         target.lower(chip, alone, templates=templates)
-        raise _too_large(jobs, error) from None
+        raise _refused(jobs, error) from None
     if isinstance(program, TabledProgram):
         raise InputError(Mistake("batching", f"a {target.title} serves no batches yet"))
     made: dict[Hashable, _Sizes] = {}
@@ -76,10 +76,11 @@ def _others(
     return places, others
 
 
-def _too_large(jobs: Sequence[Job], error: InputError) -> InputError:
+def _refused(jobs: Sequence[Job], error: InputError) -> InputError:
+    """What the machine says of a batch, at the key that asks for it."""
     largest = max((job for job in jobs if job.batching is not None), key=_most)
-    text = f"batches of up to {_most(largest)} cannot be simulated here: {error.mistakes[0]}"
-    return InputError(Mistake(f"job {largest.name}: batching.max_batch_size", text))
+    place = f"job {largest.name}: batching.max_batch_size"
+    return InputError(Mistake(place, f"a batch is refused: {error.mistakes[0].sentence}"))
 
 
 def _most(job: Job) -> int:

@@ -46,7 +46,7 @@ def test_a_core_that_cannot_be_built_is_refused(changes: dict[str, object], sent
         ({"steps": 0}, "steps: must be at least 1, got 0"),
         ({"arrival": -1}, "arrival: must be at least 0, got -1"),
         ({"cores": (1,)}, "there is no core 1"),
-        ({"batch": 2}, "batch: a column-wise NPU runs no batches: leave it out and use `count`, got 2"),
+        ({"batch": 65}, "batch: must be at most 64 on a column-wise NPU, got 65"),
         ({"steps": 10**9}, "takes up to 13,000,000,000 operations on this chip, a job may have 2,000,000,000"),
     ],
 )

@@ -29,11 +29,9 @@ def batching_of(entry: BatchingEntry | None, name: str, frequency_mhz: float) ->
 
 
 def check_batching(
-    document: Document, order: ScenarioFile | None, models: Sequence[Model | None], chip: ChipRead
+    document: Document, order: ScenarioFile, models: Sequence[Model | None], chip: ChipRead
 ) -> None:
     """Note what `batching` does not go with, and what is not simulated."""
-    if order is None or all(each.batching is None for each in order.jobs):
-        return
     if order.preemption:
         document.blame(("preemption",), "running batches are not interrupted: leave it out, or leave out `batching`")
     firsts: dict[str, int] = {}

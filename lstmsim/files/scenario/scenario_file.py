@@ -143,7 +143,8 @@ def checked_scenario(
     chip = read_chip(document, data.get("chip"), ("chip",), wrong, order and order.chip)
     models = read_models(document, wrong, order)
     records = JobReader(document, wrong, order, chip, models, single).read()
-    check_batching(document, order, models, chip)
+    if order and any(each.batching is not None for each in order.jobs):
+        check_batching(document, order, models, chip)
     # note keys without effect in the choice of jobs and in the chip
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"

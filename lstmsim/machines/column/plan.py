@@ -346,8 +346,8 @@ class Plan:
         size = room // sharing
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
-        if out and job.batch > 1:
-            text = "weights that are streamed are not simulated beside batches yet"
+        if job.batch > 1:
+            text = "batches are not simulated yet where weights take turns or are streamed"
             raise InputError(Mistake(f"job {job.name}: batch", text))
         if out:
             parts = f" ({_kib(size, core)} KiB for each of {sharing} threads)" if sharing > 1 else ""

@@ -35,10 +35,10 @@ _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
-#: threads, weights, densities and numbers stand only in keys of jobs that have them.
+#: threads, weights, densities, numbers and batching stand only in keys of jobs that have them.
 _NO_CYCLES = (
     *("name", "model", "inputs", "tenant", "initial", "states_of", "on"),
-    *("threads", "weights", "density", "numbers"),
+    *("threads", "weights", "density", "numbers", "batching"),
 )
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
@@ -231,6 +231,8 @@ def _further(job: Job) -> list[Any]:
         further += ["density", job.density.x, job.density.h, job.density.drawn_from]
     if job.numbers is not None:
         further += ["numbers", job.numbers.digest]  # type: ignore[attr-defined]
+    if job.batching is not None:
+        further += ["batching", list(vars(job.batching).values())]
     return further
 
 
