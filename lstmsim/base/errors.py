@@ -30,7 +30,7 @@ class Mistake:
 
     location: str
     sentence: str
-    alone: bool = field(default=False, compare=False)
+    alone: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.location}: {self.sentence}" if self.location else self.sentence

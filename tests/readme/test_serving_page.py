@@ -77,7 +77,7 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert orders == list(DISPATCH)
     assert table("dispatch")[0][0] == f"{keys_of(ScenarioFile)['dispatch'].default}` (default)"
     keys = {row[0]: row[2] for row in table("key of a job entry")}
-    named = "deadline priority batching queue_limit patience cores split threads initial"
+    named = "deadline priority batching queue_limit patience cores split threads on weights initial"
     assert " ".join(keys) == named
     assert set(keys) <= set(keys_of(JobEntry))
     assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)

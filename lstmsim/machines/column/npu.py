@@ -63,7 +63,8 @@ def _count(meaning: str, high: int = bounds.MAX_PES, source: str = "", follows: 
 
 
 _CAT = replace(
-    _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES),
+    # the largest power of two below the most PEs of a core
+    _count("sums that a configurable tail forms in each tree", 1 << (bounds.MAX_PES.bit_length() - 1), _PLAIN_TREES),
     rule=lambda cat: "must be a power of two (1: no configurable tail)" if cat & (cat - 1) else "",
 )
 

@@ -153,8 +153,13 @@ class Space:
                 yield from self._one_by_one(resolver, points)
                 return
             wrong = fine & ((column < bounds.low) | (column > bounds.high))
+            if bounds.rule:
+                against = [each for each in np.unique(column[fine & ~wrong]).tolist() if bounds.rule(each)]
+                wrong |= fine & np.isin(column, against)
             for value in np.unique(column[wrong]).tolist():
                 text = f"must be at least {bounds.low}" if value < bounds.low else f"must be at most {bounds.high}"
+                if bounds.rule and bounds.low <= value <= bounds.high:
+                    text = bounds.rule(value)
                 yield Broken(points[wrong & (column == value)], f"{path}: {text}")
             fine &= ~wrong
         if not fine.any():

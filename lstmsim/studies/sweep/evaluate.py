@@ -29,7 +29,7 @@ from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Value
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
-MODEL_VERSION = 4
+MODEL_VERSION = 5
 
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")

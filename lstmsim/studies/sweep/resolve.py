@@ -39,16 +39,20 @@ _MOST_KEPT = 4096
 
 
 class QuickRange(NamedTuple):
-    """Smallest and largest value of a (whole) number; all others are left to the checks of scenario files."""
+    """Smallest and largest value of a (whole) number, and what `rule` says is wrong with some between.
+
+    All others are left to the checks of scenario files.
+    """
 
     low: int | float
     high: int | float
     whole: bool = True
+    rule: Callable[[Any], str] | None = None
 
     def has(self, value: Value) -> bool:
         """Whether the value is such a number; a truth value is none."""
         right = type(value) is int or (type(value) is float and not self.whole)
-        return right and self.low <= value <= self.high  # type: ignore[operator]
+        return right and self.low <= value <= self.high and not (self.rule and self.rule(value))  # type: ignore[operator]
 
 
 def _range(key: Key | None) -> QuickRange:
@@ -75,9 +79,9 @@ def core_keys(machine: str) -> dict[str, QuickRange]:
         below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
         for path, own in ({name: each} | {f"{name}.{key}": part for key, part in below.items()}).items():
             key = own.key
-            bounded = (key.above, key.below, key.rule) == (None, None, None) and not own.several
+            bounded = (key.above, key.below) == (None, None) and not own.several
             if key.vary and bounded and own.kind in (int, float) and key.low is not None and key.high is not None:
-                numbers[path] = QuickRange(key.low, key.high, whole=own.kind is int)
+                numbers[path] = QuickRange(key.low, key.high, own.kind is int, key.rule)
     return numbers
 
 
