@@ -28,9 +28,7 @@ def batching_of(entry: BatchingEntry | None, name: str, frequency_mhz: float) ->
     return Batching(entry.max_batch_size, entry.policy, wait, entry.lengths, pool, "" if pool else name)
 
 
-def check_batching(
-    document: Document, order: ScenarioFile, models: Sequence[Model | None], chip: ChipRead
-) -> None:
+def check_batching(document: Document, order: ScenarioFile, models: Sequence[Model | None], chip: ChipRead) -> None:
     """Note what `batching` does not go with, and what is not simulated."""
     if order.preemption:
         document.blame(("preemption",), "running batches are not interrupted: leave it out, or leave out `batching`")
