@@ -39,7 +39,7 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
         target.lower(chip, alone, templates=templates)
         raise _refused(jobs, error) from None
     if isinstance(program, TabledProgram):
-        raise InputError(Mistake("batching", f"a {target.title} serves no batches yet"))
+        raise unserved(target)
     made: dict[Hashable, _Sizes] = {}
     tasks = []
     for job, task in zip(jobs, program.tasks, strict=False):
@@ -55,6 +55,11 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     each = [batching for batching, _ in pools]
     described = tuple(Pool(one.max_batch_size, one.max_wait_cycles, one.policy == "window") for one in each)
     return replace(program, tasks=tuple(tasks), pools=described)
+
+
+def unserved(target: Target) -> InputError:
+    """What is said of requests that wait for company on a machine whose programs have no pools."""
+    return InputError(Mistake("batching", f"a {target.title} serves no batches yet: leave it out"))
 
 
 def _others(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import run, simulate
+from lstmsim import run, serve, simulate
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from tools.contract import differences, read_cases
@@ -92,3 +92,20 @@ def test_entries_of_a_pool_are_equal() -> None:
     other = {**scenario["jobs"][0], "name": "b", "batching": {"max_batch_size": 3, "pool": "p"}}
     with pytest.raises(InputError, match=r"jobs\.1\.batching\.pool: .*batching\.max_batch_size of entry 1"):
         simulate(scenario | {"jobs": [scenario["jobs"][0], other]})
+
+
+@pytest.mark.parametrize("command", [simulate, serve])
+def test_what_has_no_pools_refuses_them(command: Any) -> None:
+    """A device whose jobs are served as whole ones must not leave the key out in silence."""
+    jobs = [{"model": "lstm-512", "steps": 1, "count": 4, "batching": {"max_batch_size": 2}}]
+    with pytest.raises(InputError, match="a parallel device serves no batches yet"):
+        command({"chip": "edge", "jobs": jobs})
+
+
+def test_cores_with_delta_columns_have_no_batches() -> None:
+    scenario = _scenario({"max_batch_size": 2}, density={"x": 0.5, "h": 0.5})
+    scenario["chip"]["cores"] = [
+        {**core, "delta": {"x": 0.1, "h": 0.1, "group": 4}} for core in scenario["chip"]["cores"]
+    ]
+    with pytest.raises(InputError, match=r"a batch is refused: .*no batches with `delta`"):
+        simulate(scenario)

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from lstmsim.model.model import Model
 
 
-def batching_of(entry: BatchingEntry | None, name: str, frequency_mhz: float) -> Batching | None:
+def batching_of(entry: BatchingEntry, name: str, frequency_mhz: float) -> Batching:
     """What an entry says; `name`: the job entry's own, among all entries."""
-    if entry is None:
-        return None
     wait = entry.max_wait_cycles
     if entry.max_wait_us is not None:
         # as people write the numbers, not as the machine rounds them

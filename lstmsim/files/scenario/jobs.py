@@ -79,7 +79,7 @@ class ReadScenario:
             "affinity": self.order.placement == "affinity",
             "tenant": each.tenant,
             "density": _density(each.entry, 0),
-            "batching": batching_of(each.entry.batching, each.tenant, self.chip.frequency_mhz),
+            "batching": each.entry.batching and batching_of(each.entry.batching, each.tenant, self.chip.frequency_mhz),
             **{key: getattr(each.entry, key) for key in _PLAIN},
             "on": self.on[places[0]] if self.on and places else (),
             "weights": each.entry.weights or ("warm" if self.served and target_of(self.chip.kind).warms else None),

@@ -150,8 +150,6 @@ def _mistakes(job: Job) -> Iterator[tuple[str, str]]:
     for key in ("queue_limit", "patience"):
         if getattr(job, key) is not None:
             yield key, f"a parallel device turns no jobs away: leave it out, got {getattr(job, key)}"
-    if job.batching is not None:
-        yield "batching", "requests of a parallel device wait for no company yet: leave it out"
 
 
 TARGET = _ParallelTarget()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lstmsim import engines, machines
+from lstmsim.machines.pools import unserved
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
 from lstmsim.program.operations import Operation
@@ -96,6 +97,8 @@ def serving_program(chip: Chip, jobs: Sequence[Job], *, templates: bool = False)
     """
     if not one_by_one(chip):
         return machines.lower(chip, jobs, templates=templates)
+    if any(job.batching is not None for job in jobs):
+        raise unserved(target_of(chip.kind))
     bodies: dict[tuple[int, int], Phase] = {}
     tasks = []
     for job in jobs:
