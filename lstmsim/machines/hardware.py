@@ -90,6 +90,7 @@ class Stored:
     frames: Mapping[str, int] = field(default_factory=dict)
     jobs: int = 1  # how many jobs the chip is made for
     kinds: int = 1  # how many of them differ in model or steps
+    inferences: int = 1  # the most that run together on a context, whose vectors and states are there as often
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Stored:
@@ -103,7 +104,8 @@ class Stored:
         steps: dict[str, int] = {}
         for job in jobs:
             steps[job.model.name] = max(steps.get(job.model.name, 1), job.steps)
-        return cls(steps)
+        sizes = (job.batching.max_batch_size if job.batching else job.batch for job in jobs)
+        return cls(steps, inferences=max(sizes, default=1))
 
 
 class Hardware(ABC):

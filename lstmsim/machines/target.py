@@ -130,8 +130,10 @@ class Entries:
     core: ClassVar[type]
     # keys of a core that are judged together; if one of them is wrong, nothing is said about the others
     together: ClassVar[frozenset[str]] = frozenset()
-    # whether the inferences of a batch run together; else each inference is a job of its own in comparisons
+    # whether the inferences of a batch run together
     batches: ClassVar[bool] = False
+    # whether comparisons give the inferences of a batch to the machine's threads, each as a job of its own
+    deals: ClassVar[bool] = True
     threads: ClassVar[bool] = False  # whether a job may say on how many cores its threads run
     # how a job may run on several cores at once, keys of `lstmsim.model.scenario.SPLITS`
     splits: ClassVar[tuple[str, ...]] = ()

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from lstmsim import run, serve, simulate
+from lstmsim import compare, run, serve, simulate
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
+from lstmsim.machines.column.hardware import Sizes, vectors
+from lstmsim.machines.hardware import Stored
+from lstmsim.studies.shared.loading import load_scenario
 from tools.contract import differences, read_cases
 
 CASES = read_cases(str(Path(__file__).parents[1] / "data" / "contract_cases_batching.json"))
@@ -109,3 +112,24 @@ def test_cores_with_delta_columns_have_no_batches() -> None:
     ]
     with pytest.raises(InputError, match=r"a batch is refused: .*no batches with `delta`"):
         simulate(scenario)
+
+
+def test_comparisons_deal_the_inferences_of_a_batch_out_to_threads() -> None:
+    """As before column-wise NPUs had batches, and as they are used: four threads' worth of single inferences."""
+    jobs = [{"name": "a", "model": "lstm-512", "steps": 10, "batch": 4}]
+    column = compare({"chip": "intel-npu-rtl", "jobs": jobs}, chips=["column-npu-64k"]).entries[0][1]
+    four = simulate({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 10, "count": 4}]})
+    assert column.cycles == four.makespan_cycles == 1504
+    assert simulate({"chip": "column-npu-64k", "jobs": jobs}).makespan_cycles == 1341
+
+
+@pytest.mark.parametrize("keys", [{"batch": 4}, {"batching": {"max_batch_size": 4}}])
+def test_fit_counts_the_vectors_of_each_inference(keys: dict[str, Any]) -> None:
+    loaded = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2, **keys}]})
+    stored = Stored.of(loaded.jobs)
+    assert stored.inferences == 4
+    core, models = loaded.chip.cores[0], (loaded.jobs[0].model,)
+    one, four = (vectors(Sizes(core, models, loaded.precision, each)).memories for each in (Stored(), stored))
+    # h of 512 elements, of this step and the one before, in each of the threads; words of 64 banks, and one more
+    own = [2 * 512 * core.threads * inferences // 64 + 1 for inferences in (1, 4)]
+    assert [each[0].bits for each in (one, four)] == [words * 64 * 8 for words in own]

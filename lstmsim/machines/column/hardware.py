@@ -48,6 +48,11 @@ class Sizes:
         stages = [stage for cell in self.cells for stage in cell.stages]
         return [(stage, self.core.units_per_block(stage)) for stage in stages]
 
+    @property
+    def places(self) -> int:
+        """How many inferences have vectors and states of their own: those of each thread."""
+        return self.core.threads * self.stored.inferences
+
     @cached_property
     def rows(self) -> int:
         """Rows of multipliers that are built: the most that a row block takes."""
@@ -123,8 +128,8 @@ class Sizes:
             "bank": bits_of(core.threads * core.accumulator_banks - 1),
             "weight": bits_of(weights),
             "frame": bits_of(frames),
-            "element": bits_of(core.threads * most),
-            "turn": bits_of(core.threads * max(self.turns)),
+            "element": bits_of(self.places * most),
+            "turn": bits_of(self.places * max(self.turns)),
             "constant": bits_of(sum(self.turns)),
         }
 
@@ -250,7 +255,7 @@ def vectors(sizes: Sizes) -> Part:
     banks, bits = 1 << levels, precision.vector_bits
     own, gates, registers = [], 0, 0
     for (cell, node), elements in sizes.vectors.items():
-        words = -(-elements * core.threads // banks) + 1
+        words = -(-elements * sizes.places // banks) + 1
         address = bits_of(words - 1)
         word = banks * bits
         name = f"vectors {node} of {cell.name}"
@@ -432,7 +437,7 @@ class _Lane:
         """States and values that other segments read, parameters, and the way of the results."""
         sizes, width = self.sizes, self.sizes.core.tail_width
         read = {name for node in self.cell.nodes for name in node.sources}
-        words = sizes.core.threads * max(sizes.turns)
+        words = sizes.places * max(sizes.turns)
         for state in self.cell.states:
             if state in read:
                 bits = width * self.bits(state)

@@ -29,6 +29,7 @@ class _ParallelTarget(Target):
     core: ClassVar[type] = ParallelCore
     together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
     batches: ClassVar[bool] = True
+    deals: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
     warms: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("sms", "warps")

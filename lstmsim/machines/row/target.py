@@ -198,6 +198,7 @@ class _RowTarget(Target):
     kind: ClassVar[str] = "row-npu"
     title: ClassVar[str] = "row-wise NPU"
     batches: ClassVar[bool] = True
+    deals: ClassVar[bool] = False
     chip: ClassVar[type] = RowNpu
     core: ClassVar[type] = RowCore
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width")

@@ -62,7 +62,7 @@ def as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
     target = target_of(chip.kind)
     if any(job.on for job in scenario.jobs):
         scenario = replace(scenario, jobs=tuple(job.at(chip) for job in scenario.jobs))
-    if not target.batches and any(job.batch > 1 for job in scenario.jobs):
+    if target.deals and any(job.batch > 1 for job in scenario.jobs):
         # The work stays the same: this machine gives the inferences of a batch to its threads.
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
