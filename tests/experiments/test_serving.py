@@ -83,8 +83,8 @@ def test_one_machine_and_one_queue_are_a_part_of_the_whole(monkeypatch: pytest.M
         patch.setattr(study(), "SIZES", study().SIZES[1:2])
         checks = study().lone_checks(small=True)
     checks += study().mix_checks(runs, reference)
-    calm, busy = ((coverage().LOADS[at], requests) for at, requests in ((1, 300), (4, 300)))
-    covered = [coverage().row(*each, coverage().RUNS[each[1]]) for each in (calm, busy)]
+    few, many = ((coverage().LOADS[at], requests) for at, requests in ((1, 300), (4, 1_000)))
+    covered = [coverage().row(*each, coverage().RUNS[each[1]]) for each in (few, many)]
     able = {machine: study().capacity(machine)}
     outcome = study().Results({machine: runs}, reference, able, {}, tuple(checks), covered)
     shown = (script().machine_table(outcome), script().table(outcome), script().theory(outcome))
