@@ -25,11 +25,13 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     """
     pools: dict[_Key, int] = {}
     members: Counter[_Key] = Counter()
+    firsts: dict[_Key, Job] = {}
     for job in jobs:
         if job.batching is not None:
             key = job.batching.pool_of(job.steps)
             pools.setdefault(key, len(pools))
             members[key] += 1
+            _refuse_unequal(firsts.setdefault(key, job), job)
     alone = [replace(job, batching=None) for job in jobs]
     first, others = _others(jobs, members, templates)
     try:
@@ -55,6 +57,16 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     each = [batching for batching, _ in pools]
     described = tuple(Pool(one.max_batch_size, one.max_wait_cycles, one.policy == "window") for one in each)
     return replace(program, tasks=tuple(tasks), pools=described)
+
+
+def _refuse_unequal(first: Job, job: Job) -> None:
+    """`InputError` if jobs of one pool differ in what runs, or where. Files are checked before, key by key."""
+    theirs, own = ((each.model, each.cores, each.threads, each.weights) for each in (first, job))
+    if theirs != own:
+        text = (
+            f"waits in one pool with job {first.name}, but not for the same model, cores and threads: name another pool"
+        )
+        raise InputError(Mistake(f"job {job.name}: batching.pool", text))
 
 
 def unserved(target: Target) -> InputError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import compare, run, serve, simulate
+from lstmsim import Job, Scenario, compare, run, serve, simulate
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
@@ -133,3 +133,19 @@ def test_fit_counts_the_vectors_of_each_inference(keys: dict[str, Any]) -> None:
     # h of 512 elements, of this step and the one before, in each of the threads; words of 64 banks, and one more
     own = [2 * 512 * core.threads * inferences // 64 + 1 for inferences in (1, 4)]
     assert [each[0].bits for each in (one, four)] == [words * 64 * 8 for words in own]
+
+
+def test_jobs_in_python_have_batching_as_those_of_files() -> None:
+    chip = load_scenario(_scenario(None)).chip
+    model = load_scenario(_scenario(None)).jobs[0].model
+    own = {"max_batch_size": 2, "pool": "p"}
+    jobs = [Job("a", model, 2, batching=own), Job("b", model, 2, batching=own)]
+    assert Job("a", model, 2, batching=jobs[0].batching) == jobs[0]
+    assert simulate(Scenario(chip, jobs)).batching.sizes == (0, 1)  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="continuous is not simulated yet"):
+        Job("a", model, 2, batching={**own, "policy": "continuous"})
+    with pytest.raises(InputError, match="a job knows no clock"):
+        Job("a", model, 2, batching={**own, "max_wait_us": 3})
+    other = Job("c", model, 2, cores=[1], batching=own)
+    with pytest.raises(InputError, match=r"job c: batching\.pool: waits in one pool with job a"):
+        simulate(Scenario(chip, [*jobs, other]))

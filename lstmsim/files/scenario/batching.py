@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lstmsim.files.scenario.models import ChipRead
 from lstmsim.model.batching import Batching
 
 if TYPE_CHECKING:
-    from lstmsim.files.scenario.models import ChipRead
     from lstmsim.files.scenario.schema import BatchingEntry, JobEntry, ScenarioFile
     from lstmsim.files.yaml.document import Document
     from lstmsim.model.model import Model
@@ -24,6 +25,23 @@ def batching_of(entry: BatchingEntry, name: str, frequency_mhz: float) -> Batchi
         wait = ceil(Fraction(repr(entry.max_wait_us)) * Fraction(repr(frequency_mhz)))
     pool = entry.pool or ""
     return Batching(entry.max_batch_size, entry.policy, wait, entry.lengths, pool, "" if pool else name)
+
+
+def keys_of_batching(batching: Batching) -> dict[str, Any]:
+    """The keys of a file that say the same."""
+    return {key: value for key, value in asdict(batching).items() if key != "entry" and value != ""}
+
+
+def check_batching_of_job(document: Document, entry: JobEntry, preempts: bool) -> None:
+    """Note what `batching` of a job that stands in no file does not go with."""
+    if entry.batching is None:
+        return
+    for key, text in _faults(entry, entry.batching, ChipRead()):
+        document.blame(key, text)
+    if preempts:
+        document.blame(("preempts",), "running batches are not interrupted: leave it out, or leave out `batching`")
+    if entry.batching.max_wait_us is not None:
+        document.blame(("batching", "max_wait_us"), "a job knows no clock: give max_wait_cycles")
 
 
 def check_batching(document: Document, order: ScenarioFile, models: Sequence[Model | None], chip: ChipRead) -> None:

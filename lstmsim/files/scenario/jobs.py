@@ -15,13 +15,14 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
-from lstmsim.files.scenario.batching import batching_of
+from lstmsim.files.scenario.batching import batching_of, check_batching_of_job, keys_of_batching
 from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, named_cores
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
 from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.machines.registry import target_of
+from lstmsim.model.batching import Batching
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import DISPATCH, Chip, Density, Job, Offer, OnMachines, Scenario, estimated_offer
 
@@ -247,12 +248,15 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     `InputError` with every mistake, in the words of a scenario file.
     """
     given = {key: value for key, value in keys.items() if value is not None and not _is_default(key, value)}
+    if isinstance(given.get("batching"), Batching):
+        given["batching"] = keys_of_batching(given["batching"])
     document = document_of({"model": STAND_IN, **given})
     entry, _ = check(_OneJob, document)
     _check_single(document, given)
     if entry is not None:
         check_initial(document, ("initial",), entry)
         check_cores(document, (), entry, ChipRead())
+        check_batching_of_job(document, entry, bool(given.get("preempts")))
     steps = given.get("steps", stated)
     if steps is None:
         document.blame(("steps",), "required key is missing (the model states no steps of its own)")
@@ -261,6 +265,8 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     values = {key: getattr(entry, key) for key in given if key not in ("steps", "cores", "inputs", "initial")}
     if entry.density is not None:
         values["density"] = _density(entry, 0)
+    if entry.batching is not None:
+        values["batching"] = batching_of(entry.batching, str(given.get("name", model.name)), 1)
     if entry.cores is not None:
         values["cores"] = tuple(entry.cores)
     if entry.inputs is not None:

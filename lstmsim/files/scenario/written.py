@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_read, own_ledger, whole_file
 from lstmsim.base.keys import as_data
+from lstmsim.files.scenario.batching import keys_of_batching
 from lstmsim.files.scenario.entries import job_names
 from lstmsim.files.yaml.document import OnOneLine, yaml_text
 from lstmsim.model.cell import Cell
@@ -147,8 +148,7 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
         data |= by_machine.pop("", {})
         data["on"] = by_machine
     if job.batching is not None:
-        keys = {key: value for key, value in asdict(job.batching).items() if key != "entry" and value != ""}
-        data["batching"] = OnOneLine(keys)
+        data["batching"] = OnOneLine(keys_of_batching(job.batching))
     data |= {"inputs": job.inputs} if job.inputs else {}
     if job.density is not None:
         data["density"] = OnOneLine(x=job.density.x, h=job.density.h, seed=job.density.seed)

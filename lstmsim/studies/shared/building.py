@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.model import model as models
 from lstmsim.model import scenario as scenarios
+from lstmsim.model.batching import Batching
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Precision
 from lstmsim.studies.shared.loading import scenario_of
@@ -202,6 +203,7 @@ class Job(scenarios.Job, metaclass=_Built):
         numbers: None = None,
         weights: str | None = None,
         on: scenarios.OnMachines = (),
+        batching: Batching | Mapping[str, Any] | None = None,
     ) -> None: ...
 
     @staticmethod

@@ -210,7 +210,7 @@ class OtherChip:
             "core: no job may run on core 1: all are",
         ),
         (Scenario(OtherChip(), (Job("a", SMALL, 1),)), 64, None, "chip other: is of kind 'row-npu', which has no EP"),
-        (scenario(Job("a", SMALL, 1, batch=2)), 64, None, "no (EP, VP) of 64 multipliers can be simulated; (1, 64): "),
+        (scenario(Job("a", SMALL, 1, batch=65)), 64, None, "no (EP, VP) of 64 multipliers can be simulated; (1, 64): "),
         (
             scenario(cores=(replace(CORE, block_order="column"),)),
             16,
