@@ -111,11 +111,15 @@ def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[B
             continue
         task = program.tasks[batch.members[jobs.index(longest)]]
         place = next(each for each in task.places if each[0] == batch.core)
+        worked = np.zeros(len(place), np.int64)
         for phase in task.phases(program.cores[batch.core].kind, 1, len(jobs)):
             rows = phase.body.rows.operations.reshape(-1, _WIDTH)
             member, count, work = (rows[:, column] for column in _PLACES)
-            done = np.bincount(member, count * work, len(place)).astype(np.int64)
-            for core, all_steps in zip(place, (done * phase.repeat).tolist(), strict=True):
-                # steps and members are alike
-                padded[core] += all_steps * (run - own) // run
+            worked += np.bincount(member, count * work, len(place)).astype(np.int64) * phase.repeat
+        # Steps and members are alike. What does not divide goes to the cores with the largest remainders.
+        shares = [divmod(all_steps * (run - own), run) for all_steps in worked.tolist()]
+        over = longest.model.macs_per_step * (run - own) - sum(whole for whole, _ in shares)
+        more = sorted(range(len(place)), key=lambda each: -shares[each][1])[: max(0, over)]
+        for number, core in enumerate(place):
+            padded[core] += shares[number][0] + (number in more)
     return padded

@@ -51,7 +51,12 @@ def replay(
     if together is not None:
         text = "the numbers of inferences in a batch are not executed yet, so they cannot be checked"
         raise InputError(Mistake(f"job {together.name}: {'batch' if together.batching is None else 'batching'}", text))
-    model = target_of(scenario.chip.kind).structural_model()
+    target = target_of(scenario.chip.kind)
+    drawn = next((job for job in scenario.jobs if job.density is not None), None)
+    if drawn is not None and target.reads_numbers(scenario.chip):
+        text = "which elements change is drawn, so that no numbers go with the run: give `inputs` to check numbers"
+        raise InputError(Mistake(f"job {drawn.name}: density", text))
+    model = target.structural_model()
     if model is None:
         kind = scenario.chip.kind
         raise InputError(f"a chip of kind {kind!r} has no structural model, its numbers cannot be checked")

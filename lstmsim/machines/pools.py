@@ -64,7 +64,7 @@ def _refuse_unequal(first: Job, job: Job) -> None:
     theirs, own = ((each.model, each.cores, each.threads, each.weights) for each in (first, job))
     if theirs != own:
         text = (
-            f"waits in one pool with job {first.name}, but not for the same model, cores and threads: name another pool"
+            f"waits in one pool with job {first.name}, but its model, cores, threads or weights are others: name a pool"
         )
         raise InputError(Mistake(f"job {job.name}: batching.pool", text))
 

@@ -435,7 +435,7 @@ def data_words(job: Job) -> str:
     if job.density is not None:
         own = job.density
         text = f"{100 * own.x:g} % of the elements of x and {100 * own.h:g} % of those of h change, drawn"
-        text += f" independently with seed {own.seed}, the same for all requests of an entry that keep coming"
+        text += f" independently with seed {own.seed}; `simulate` draws for each request, `serve` once for an entry"
         return f"Job {job.name}: {text}; changes of real data are not independent"
     return f"Job {job.name}: the numbers of {os.path.basename(job.inputs) or 'no file'}"
 

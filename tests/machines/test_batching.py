@@ -149,3 +149,26 @@ def test_jobs_in_python_have_batching_as_those_of_files() -> None:
     other = Job("c", model, 2, cores=[1], batching=own)
     with pytest.raises(InputError, match=r"job c: batching\.pool: waits in one pool with job a"):
         simulate(Scenario(chip, [*jobs, other]))
+
+
+def test_served_padding_is_no_useful_work() -> None:
+    scenario = _scenario({"max_batch_size": 2}, steps=[1, 9], count=2, arrival=0)
+    whole, report = serve(scenario), simulate(scenario)
+    assert whole.makespan_cycles == report.makespan_cycles
+    assert (whole.utilization, whole.tops) == (report.utilization, report.tops)
+
+
+@pytest.mark.parametrize("chip", ["epyc-7742", "intel-npu-rtl"])
+@pytest.mark.parametrize("hidden", [4, 64])
+def test_cores_do_the_useful_work_of_the_jobs(chip: str, hidden: int) -> None:
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": hidden, "input": hidden}]}
+    job = {"model": model, "steps": [1, 3] * 3, "count": 6, "batching": {"max_batch_size": 2}}
+    report = simulate({"chip": chip, "jobs": [job]})
+    assert sum(core.macs for core in report.cores) == 12 * 4 * hidden * 2 * hidden
+
+
+def test_weights_of_a_pool_are_one_word() -> None:
+    own = {"model": "lstm-256", "steps": 1, "threads": 8, "batching": {"max_batch_size": 2, "pool": "p"}}
+    jobs = [{"name": "a", "weights": "warm", **own}, {"name": "b", "weights": "cold", **own}]
+    with pytest.raises(InputError, match=r"waits in one pool with job a, but its model, cores, threads or weights"):
+        simulate({"chip": "epyc-7742", "jobs": jobs})

@@ -461,5 +461,5 @@ class ColumnNpu:
         idle = unused(job, "threads", "weights")
         cores = [self.cores[each] for each in job.allowed(len(self.cores)) if each < len(self.cores)]
         if all(core.delta is None for core in cores):
-            return idle
+            return (*idle, *unused(job, "density"))
         return (f"columns are skipped (delta): cycles depend on the data. {data_words(job)}", *idle)

@@ -21,7 +21,7 @@ from lstmsim.machines.target import PER_CYCLE, Clock, Entries, Fault, check_desc
 from lstmsim.model.cell import REDUCTIONS, Cell
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, unused
 
 #: What an operation of cells is to a core: an exponential and what is made of it, or one of all others.
 _CLASSES = OperationClasses.grouped(
@@ -333,7 +333,8 @@ class MulticoreCpu:
         """What the simulation leaves out, and that a job without `threads` takes all cores."""
         of_jobs = (WARM, *OF_JOBS[1:]) if job.weights == "warm" else OF_JOBS
         reported = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(of_jobs))
-        return reported if job.threads is not None or len(self.cores) == 1 else (*reported, ALL_CORES)
+        threads = () if job.threads is not None or len(self.cores) == 1 else (ALL_CORES,)
+        return (*reported, *threads, *unused(job, "density"))
 
 
 class Blocks(NamedTuple):

@@ -384,7 +384,7 @@ class ParallelDevice:
             "load of the same cohort is still bringing counts as there"
         )
         halves = () if self.element_bytes == 4 else (HALVES,)
-        return (left_out, *halves, *unused(job, "threads"), *([] if job.weights != "warm" else [WARM]))
+        return (left_out, *halves, *unused(job, "threads", "density"), *([] if job.weights != "warm" else [WARM]))
 
 
 #: Of jobs with `weights: warm`.

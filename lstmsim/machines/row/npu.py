@@ -301,7 +301,7 @@ class RowNpu:
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
         beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
-        said = (*unused(job, "threads", "weights"), *self.too_large(job))
+        said = (*unused(job, "threads", "weights", "density"), *self.too_large(job))
         if beyond is None:
             return said
         return (*said, f"{job.model.name} has {beyond}: no published latency stands behind its cycles")

@@ -225,17 +225,13 @@ def served(
     """Give rates, latencies, queues, misses, offered load and verdict of a run; slowdowns simulate jobs alone, too."""
     entries, alones = entries_of(scenario.jobs), Alones(scenario.chip)
     both: list[JobReport | Rejected] = [*report.jobs, *report.rejected]
-    came = sorted(both, key=lambda job: (job.arrival, job.number))
+    came, most = sorted(both, key=lambda job: (job.arrival, job.number)), servers_of(scenario.chip, program)
     collector = Collector(
-        report.frequency_mhz,
-        servers_of(scenario.chip, program),
-        entries,
-        window=_window(scenario.jobs, came),
-        coarse=coarse_cores(program),
+        report.frequency_mhz, most, entries, window=_window(scenario.jobs, came), coarse=coarse_cores(program)
     )
-    # a batch takes its threads once
+    # a batch takes its threads once; a job that has the whole chip takes the one thread that there is
     others = {number for batch in report.batches for number in batch.members[1:]}
-    threads = {job.number: 0 if job.number in others else max(1, len(job.cores)) for job in report.jobs}
+    threads = {each.number: 0 if each.number in others else min(max(1, len(each.cores)), most) for each in report.jobs}
     paused, gaps = Counter[int](), []
     for task, _, _, since, until in totals.pauses.tolist():
         if task in threads:

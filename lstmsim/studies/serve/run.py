@@ -46,6 +46,9 @@ class Inside:
         self._slots = np.array([max(1, len(cores_at_once(asked.scenario.chip, job))) for job in jobs])
         #: Of each template, cycles alone and whether it ever stalls; -1 before one of its requests is done.
         self._alone: Ints = np.full((2, len(jobs)), -1)
+        self._macs = np.array([job.macs for job in jobs])
+        #: Multiply-accumulates of what was served, without padding.
+        self.useful = 0
         self._came = 0
         #: Numbers of the requests inside, ascending, with their due times, their tenants, and for how long they paused.
         self._inside: Ints = np.zeros((4, 0), dtype=np.int64)
@@ -89,6 +92,7 @@ class Inside:
         self._inside = np.delete(self._inside, places, axis=1)
         core, _, start, finish, arrived, _, taken, batch = table.T
         served = core >= 0
+        self.useful += int(self._macs[templates[served]].sum())
         # a batch takes its threads once
         leads = served & ((batch < 0) | (batch == numbers))
         threads = np.where(leads, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
@@ -221,14 +225,15 @@ def serve_loaded(
         if goal.reached_by(done):
             feed.stop()
     serving = collector.result(traffic, sorted(set(percentiles)), cut=feed.full_at is not None)
-    served = _served(feed, asked, serving)
+    served = _served(feed, asked, serving, known.useful)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 
 
-def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
-    """What the whole run did, as far as the engine knows."""
-    scenario = asked.scenario
-    work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
+def _served(feed: Feed, asked: Requests, serving: Serving, useful: int) -> Served:
+    """What the whole run did, as far as the engine knows. `useful`: work of the requests, in which is no padding."""
+    scenario, makespan = asked.scenario, feed.makespan_cycles
+    padded = any(job.batching is not None for job in scenario.jobs)
+    work = useful if padded else int(feed.totals().work.sum())
     peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     return Served(
         serving=serving,

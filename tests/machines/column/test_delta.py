@@ -299,3 +299,15 @@ def test_other_widths_send_other_columns() -> None:
         lstmsim.simulate(scenario, overrides=[f"precision.vector_bits={bits}"]).makespan_cycles for bits in (8, 4, 8)
     ]
     assert cycles[0] == cycles[2] != cycles[1]
+
+
+def test_a_drawn_density_has_no_numbers_to_check_and_dense_machines_say_that_they_leave_it_out() -> None:
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 32, "input": 32}]}
+    job = {"model": model, "steps": 1, "density": {"x": 0.2, "h": 0.2}}
+    core = {"npe": 64, "ep": 4, "vp": 16}
+    skips = {"kind": "column-npu", "frequency_mhz": 250, "cores": [core | {"delta": {"x": 0.1, "h": 0.1, "group": 4}}]}
+    with pytest.raises(InputError, match="density: which elements change is drawn"):
+        lstmsim.check_numerics({"chip": skips, "jobs": [job]}, random_weights=0)
+    for chip in ("column-npu-64k", "intel-npu-rtl", "v100", "epyc-7742"):
+        remarks = lstmsim.simulate({"chip": chip, "jobs": [job]}).remarks
+        assert "`density` of jobs is left out: this machine has no such thing" in remarks
