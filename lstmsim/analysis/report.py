@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from math import fsum
+from math import fsum, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ ACCOUNTS = MACHINE_NAMES
 
 #: The names that the PE-cycles of every machine can have. Each PE-cycle has exactly one name.
 LOSSES = pe_names(ACCOUNTS)
+
+#: What is said in the place of latencies where all jobs were rejected.
+NOBODY = "nobody was served"
 
 
 @record
@@ -168,7 +171,7 @@ class LayerReport:
 
 @record
 class LatencyMs:
-    """Mean and percentiles of the job latencies in milliseconds. Percentiles are interpolated between ranks."""
+    """Mean and percentiles of the job latencies in ms, interpolated between ranks; NaN where nobody was served."""
 
     mean: float
     p50: float
@@ -269,8 +272,8 @@ def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[s
 def latency_statistics(cycles: Sequence[int], frequency_mhz: float) -> LatencyMs:
     """Mean, percentiles and maximum of latencies in ms. Percentiles are interpolated linearly between ranks."""
     if not cycles:
-        # all were rejected: there is no latency to speak of
-        return LatencyMs(*[0.0] * 5)
+        # all were rejected: no number says how long nobody took
+        return LatencyMs(*[nan] * 5)
     values = sorted(cycles_to_ms(each, frequency_mhz) for each in cycles)
     points = []
     # by hand, not by numpy, whose versions may give different bits

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.analysis.report import CoreReport, JobReport, Rejected, Report
+from lstmsim.analysis.report import NOBODY, CoreReport, JobReport, Rejected, Report
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.model.figures import PlannedProduct, PlannedProducts, Words
@@ -168,9 +168,9 @@ def _summary(report: Report) -> Section:
     return Section.of(
         f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms, "
         f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
-        f"latency in ms: {latency}" if report.jobs else "latency: nobody was served",
+        f"latency in ms: {latency}" if report.jobs else NOBODY,
         *_of_some_runs(report),
-        reason(report),
+        reason(report) if report.jobs else None,
     )
 
 
@@ -254,7 +254,7 @@ def _json_of_some_runs(report: Report) -> dict[str, Any]:
         "batching": None if report.batching is None else asdict(report.batching),
         **picked(report, "kernels remarks"),
     }
-    return {name: value for name, value in entries.items() if value}
+    return {name: value for name, value in entries.items() if value or value == 0.0}
 
 
 def _whole(number: float) -> float | int:

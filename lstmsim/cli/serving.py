@@ -36,10 +36,11 @@ class _Judged:
 def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
-    The results are those of `simulate --serving`, to the cycle, without a list of all jobs: memory does not grow with
-    their number. Clients that wait for their answers (`closed`) need `simulate --serving`. In the rows of --csv times
-    are cycles; core -1 is a request that was rejected, at its start. If more than 8,192 requests are in the machine at
-    once, serving ends there: those that came are finished and counted, a remark says so, and the exit code is 0.
+    The results are those of `simulate --serving`, to the cycle (but for drawn densities, which are drawn once for an
+    entry), without a list of all jobs: memory does not grow with their number. Clients that wait for their answers
+    (`closed`) need `simulate --serving`. In the rows of --csv times are cycles; core -1 is a request that was rejected,
+    at its start. If more than 8,192 requests are in the machine at once, serving ends there: those that came are
+    finished and counted, a remark says so, and the exit code is 0.
 
     \b
     lstmsim serve serving.yaml --requests 1000000

@@ -9,6 +9,9 @@ from typing import Any
 from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Chip, Job
 
+#: In place of a price, where a change gives other outputs.
+OTHER_NUMBERS = "it changes what is computed: see `lstmsim accuracy`"
+
 
 @dataclass(frozen=True)
 class Change:

@@ -25,13 +25,14 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     """
     pools: dict[_Key, int] = {}
     members: Counter[_Key] = Counter()
-    firsts: dict[_Key, Job] = {}
+    firsts: dict[str, Job] = {}
     for job in jobs:
         if job.batching is not None:
             key = job.batching.pool_of(job.steps)
             pools.setdefault(key, len(pools))
             members[key] += 1
-            _refuse_unequal(firsts.setdefault(key, job), job)
+            if job.batching.pool:
+                _refuse_unequal(firsts.setdefault(job.batching.pool, job), job)
     alone = [replace(job, batching=None) for job in jobs]
     first, others = _others(jobs, members, templates)
     try:
@@ -60,12 +61,14 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
 
 
 def _refuse_unequal(first: Job, job: Job) -> None:
-    """`InputError` if jobs of one pool differ in what runs, or where. Files are checked before, key by key."""
-    theirs, own = ((each.model, each.cores, each.threads, each.weights) for each in (first, job))
-    if theirs != own:
-        text = (
-            f"waits in one pool with job {first.name}, but its model, cores, threads or weights are others: name a pool"
-        )
+    """`InputError` if jobs that name one pool differ in what runs, where, or how they wait.
+
+    Of a file that is noted before, with its place.
+    """
+    words = ("model", "cores", "threads", "weights", "batching")
+    different = next((word for word in words if getattr(first, word) != getattr(job, word)), None)
+    if different is not None:
+        text = f"names the pool of job {first.name}, whose `{different}` differs: name another pool"
         raise InputError(Mistake(f"job {job.name}: batching.pool", text))
 
 

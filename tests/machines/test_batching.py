@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lstmsim import Job, Scenario, compare, run, serve, simulate
+from lstmsim import Job, Scenario, compare, run, serve, simulate, sweep
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
@@ -147,8 +148,11 @@ def test_jobs_in_python_have_batching_as_those_of_files() -> None:
     with pytest.raises(InputError, match="a job knows no clock"):
         Job("a", model, 2, batching={**own, "max_wait_us": 3})
     other = Job("c", model, 2, cores=[1], batching=own)
-    with pytest.raises(InputError, match=r"job c: batching\.pool: waits in one pool with job a"):
+    with pytest.raises(InputError, match=r"job c: batching\.pool: names the pool of job a, whose `cores` differs"):
         simulate(Scenario(chip, [*jobs, other]))
+    larger = Job("d", model, 2, batching={**own, "max_batch_size": 3})
+    with pytest.raises(InputError, match=r"job d: batching\.pool: names the pool of job a, whose `batching` differs"):
+        simulate(Scenario(chip, [*jobs, larger]))
 
 
 def test_served_padding_is_no_useful_work() -> None:
@@ -170,5 +174,27 @@ def test_cores_do_the_useful_work_of_the_jobs(chip: str, hidden: int) -> None:
 def test_weights_of_a_pool_are_one_word() -> None:
     own = {"model": "lstm-256", "steps": 1, "threads": 8, "batching": {"max_batch_size": 2, "pool": "p"}}
     jobs = [{"name": "a", "weights": "warm", **own}, {"name": "b", "weights": "cold", **own}]
-    with pytest.raises(InputError, match=r"waits in one pool with job a, but its model, cores, threads or weights"):
+    with pytest.raises(InputError, match=r"jobs\.1\.batching\.pool: .* weights of entry 1 is not that of entry 0"):
         simulate({"chip": "epyc-7742", "jobs": jobs})
+
+
+def test_where_nobody_is_served_there_is_no_latency_and_no_best() -> None:
+    """All lose patience before their pool is ripe. A latency of 0 would be the best of a sweep."""
+    scenario = _scenario({"max_batch_size": 4, "max_wait_cycles": 10}, steps=2, count=2, patience=0, arrival=[0, 50])
+    report = simulate(scenario)
+    assert not report.jobs
+    assert isnan(report.latency_ms.mean)
+    assert report.to_dict()["latency_ms"] is None
+    assert "every multiplier" not in report.to_text()
+    assert "nobody was served" in report.to_text()
+    with pytest.raises(InputError, match="nobody was served"):
+        compare(scenario, chips=["column-npu-16k"])
+    with pytest.raises(InputError, match="all 2 were rejected"):
+        serve(scenario)
+
+
+def test_a_point_at_which_nobody_is_served_is_infeasible(tmp_path: Path) -> None:
+    scenario = _scenario({"max_batch_size": 4, "max_wait_cycles": 10}, steps=2, count=2, patience=0, arrival=[0, 50])
+    axes = {"wait": {"path": "jobs.0.batching.max_wait_cycles", "values": [0, 10]}}
+    found = sweep({"scenario": scenario, "axes": axes, "objectives": {"minimise": ["latency_ms_p99"]}}, tmp_path)
+    assert [each["status"] for each in found.to_records()] == ["done", "infeasible"]

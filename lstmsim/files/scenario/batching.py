@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from math import ceil
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.files.scenario.models import ChipRead
@@ -93,19 +94,13 @@ def _unequal(first: JobEntry, other: JobEntry, model: Model | None, other_model:
             return f"batching.{key}"
     if _cores(first) != _cores(other):
         return "cores"
-    if first.threads != other.threads:
-        return "threads"
-    if model is not None and other_model is not None:
-        same = (model.name, model.layers, model.layer_order) == (
-            other_model.name,
-            other_model.layers,
-            other_model.layer_order,
-        )
-        if not same:
-            return "model"
-        if model.weights != other_model.weights:
-            return "weights"
-    return ""
+    different = next((key for key in ("threads", "weights") if getattr(first, key) != getattr(other, key)), "")
+    if different or model is None or other_model is None:
+        return different
+    network = attrgetter("name", "layers", "layer_order")
+    if network(model) != network(other_model):
+        return "model"
+    return "" if model.weights == other_model.weights else "weights of the model"
 
 
 def _cores(entry: JobEntry) -> frozenset[int] | None:

@@ -65,9 +65,9 @@ class ReadScenario:
         made = Scenario(self.chip, tuple(jobs), called, own.precision, offers, own.given, own.calibration, seeds)
         return with_numbers(made)
 
-    def keys_of_jobs(self, each: JobRecord) -> dict[str, Any]:
+    def keys_of_jobs(self, place: int) -> dict[str, Any]:
         """Give the keys that all jobs of an entry share; a single job of it has just these, and steps."""
-        places = [place for place, one in enumerate(self.records) if one is each]
+        each = self.records[place]
         return {
             "name": each.key[0],
             "model": each.model,
@@ -82,7 +82,7 @@ class ReadScenario:
             "density": _density(each.entry, 0),
             "batching": each.entry.batching and batching_of(each.entry.batching, each.tenant, self.chip.frequency_mhz),
             **{key: getattr(each.entry, key) for key in _PLAIN},
-            "on": self.on[places[0]] if self.on and places else (),
+            "on": self.on[place] if self.on else (),
             "weights": each.entry.weights or ("warm" if self.served and target_of(self.chip.kind).warms else None),
         }
 
@@ -143,7 +143,7 @@ def _density(entry: JobEntry, place: int) -> Density | None:
 
 
 def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Job]:
-    keys = [read.keys_of_jobs(each) for each in read.records]
+    keys = [read.keys_of_jobs(place) for place in range(len(read.records))]
     places = count()
     unique = iter(job_names([each.key[0] for each in read.records], list(map(len, coming))))
     for each, shared, each_of in zip(read.records, keys, coming, strict=True):

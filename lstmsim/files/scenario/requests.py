@@ -84,7 +84,7 @@ def load_requests(
         ends.append(0 if endless else each.count)
         ahead = max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(read.records)))
         chunk = max(1, count) if isinstance(each.entry.arrival, list) else ahead
-        lengths, shared = each.steps.possible, read.keys_of_jobs(each)
+        lengths, shared = each.steps.possible, read.keys_of_jobs(index)
         if shared["density"] is not None:
             shared["density"] = replace(shared["density"], place=index)
         drawn = InOrder(lengths) if isinstance(each.steps.lengths, int) else each.steps.lengths

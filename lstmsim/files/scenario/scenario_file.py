@@ -23,7 +23,7 @@ from lstmsim.files.scenario.batching import check_batching
 from lstmsim.files.scenario.by_machine import settle
 from lstmsim.files.scenario.entries import JobReader
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
-from lstmsim.files.scenario.models import STAND_IN, blame, left_out, read_chip, read_model, read_models, read_numbers
+from lstmsim.files.scenario.models import blame, left_out, read_chip, read_model, read_models, read_numbers
 from lstmsim.files.scenario.schema import ModelFile, check, chip_entry, scenario_entry
 from lstmsim.files.yaml.document import LABEL, Document, Place, document_of
 from lstmsim.files.yaml.source import copied, copied_data, parse_document, read_document
@@ -138,7 +138,7 @@ def checked_scenario(
     references = References(document)
     apply_overrides(document, overrides, references.expand, left_out)
     references.expand_all()
-    data, on = document.data, settle(document, STAND_IN)
+    data, on = document.data, settle(document)
     order, wrong = check(scenario_entry(data), document, references.failed)
     chip = read_chip(document, data.get("chip"), ("chip",), wrong, order and order.chip)
     models = read_models(document, wrong, order)

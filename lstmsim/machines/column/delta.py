@@ -116,11 +116,12 @@ def mistakes_of_jobs(chip: ColumnNpu, jobs: Iterable[Job]) -> list[Mistake]:
 
 
 def sent_at_random(model: Model, steps: int, group: int, density: Density) -> list[list[Sent]]:
-    """What a job sends whose elements change at random (rule 9): by layer, by step."""
-    return [
-        [Sent(grouped(x, group), grouped(h, group)) for x, h in zip(*each, strict=True)]
-        for each in changed(model, steps, density)
-    ]
+    """What a job sends whose elements change at random (rule 9): by layer, by step; h only where products read it."""
+    made = []
+    for layer, (x, h) in zip(model.layers, changed(model, steps, density), strict=True):
+        read = h if "h" in layer.cell.stages[0].vectors else h[:, :0]
+        made.append([Sent(grouped(own, group), grouped(before, group)) for own, before in zip(x, read, strict=True)])
+    return made
 
 
 class _Before(NamedTuple):

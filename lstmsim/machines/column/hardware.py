@@ -25,6 +25,11 @@ from lstmsim.model.numerics.fixed import Multiplier, once, per_unit
 from lstmsim.model.numerics.fixed_point import TABULATED
 
 
+def element_bits(core: ColumnCore, precision: Precision) -> int:
+    """Bits of what the array of a core takes of a vector: an element, or its change, which has a bit more."""
+    return precision.vector_bits + (core.delta is not None)
+
+
 @record
 class Sizes:
     """What the parts of a core are as large as."""
@@ -47,6 +52,11 @@ class Sizes:
         """The stages of all kinds of cells, each with the units of a row block."""
         stages = [stage for cell in self.cells for stage in cell.stages]
         return [(stage, self.core.units_per_block(stage)) for stage in stages]
+
+    @property
+    def element_bits(self) -> int:
+        """Bits of what the array takes of a vector: an element, or its change, which has a bit more."""
+        return element_bits(self.core, self.precision)
 
     @property
     def places(self) -> int:
@@ -149,7 +159,7 @@ def array(sizes: Sizes, summed: int) -> Part:
     """Rows of multipliers, a tree after each, and accumulators: a small memory for each sum that a row keeps apart."""
     core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
     leaves = -(-core.ep // summed)
-    product, levels = precision.weight_bits + HARDWARE.element_bits(core, precision), (core.ep - 1).bit_length()
+    product, levels = precision.weight_bits + sizes.element_bits, (core.ep - 1).bit_length()
     tree, total = product + levels, precision.accumulator_bits
     nodes = [leaves]
     while nodes[-1] > 1:
@@ -167,7 +177,7 @@ def array(sizes: Sizes, summed: int) -> Part:
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * held + before * core.ep * HARDWARE.element_bits(core, precision),
+        registers=rows * held + before * core.ep * sizes.element_bits,
         memories=(sums,),
     )
 
@@ -504,8 +514,7 @@ class _ColumnHardware(Hardware):
         return (*own, *kept(sizes), *frames(sizes), _issue(sizes), _tail(sizes), _dispatch(sizes))
 
     def element_bits(self, core: ColumnCore, precision: Precision) -> int:
-        """A change of an element has a bit more than the element."""
-        return precision.vector_bits + (core.delta is not None)
+        return element_bits(core, precision)
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
         """One multiplier for each operation of a lane. Each kind of cell has its own lanes; adapters are shared."""

@@ -14,7 +14,7 @@ from lstmsim.base.bounds import MAX_CONTEXTS
 from lstmsim.base.errors import InputError, refuse
 from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
-from lstmsim.machines.change import Change, detail_of, halved, one_more_core
+from lstmsim.machines.change import OTHER_NUMBERS, Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, with_vp
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
@@ -86,8 +86,8 @@ def _thresholds(chip: ColumnNpu, jobs: Sequence[Job], how: str, factor: float) -
         return replace(core, delta=own and replace(own, x=factor * own.x, h=factor * own.h))
 
     cores = tuple(map(changed, chip.cores))
-    no_price = "it changes what is computed: see `lstmsim accuracy`"
-    return Change(f"thresholds {how}", "delta.x, delta.h", replace(chip, cores=cores), tuple(jobs), no_price=no_price)
+    changed_chip = replace(chip, cores=cores)
+    return Change(f"thresholds {how}", "delta.x, delta.h", changed_chip, tuple(jobs), no_price=OTHER_NUMBERS)
 
 
 def _on_cores(
@@ -147,10 +147,7 @@ class _ColumnTarget(Target):
         sentence = with_vp(whole)
         if sentence:
             return Fault.at("ep", sentence, "npe")
-        core = described(ColumnCore, whole)
-        if core.delta is not None and core.latency.delta is None:
-            core = replace(core, latency=replace(core.latency, delta=core.delta_cycles))
-        return core
+        return described(ColumnCore, whole)
 
     def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
         return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())

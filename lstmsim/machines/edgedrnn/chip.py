@@ -25,6 +25,8 @@ _RESET = "assumption, because the RTL's reset and the configuration of its regis
 
 #: Largest size of a vector, and most layers: widths of registers.
 MAX_WIDTH, MAX_LAYERS = 1024, 4
+#: Largest threshold that a register holds.
+MOST_CHANGE = 511 / 256
 #: Lanes, and depths of the FIFO, that were compared with the RTL.
 LANES, DEPTHS = (2, 4, 8, 16, 32), (4, 16, 32, 64)
 
@@ -46,10 +48,7 @@ class ColumnMemory:
     [('latency', 'must be at least 0, got -1')]
     """
 
-    latency: Annotated[
-        int,
-        Key("from a command to its first beat of weights", "cycles", 0, MAX_LATENCY_CYCLES, source=_MEMORY, vary=True),
-    ] = 1
+    latency: Annotated[int, _cycles("from a command to its first beat of weights")] = 1
     period: Annotated[int, _cycles("from a beat to the next", 1)] = 1
     gap: Annotated[int, _cycles("more after the last beat of a column")] = 0
     outstanding: Annotated[
@@ -70,8 +69,8 @@ class Thresholds:
     (64, 128)
     """
 
-    x: Annotated[float, Key("of the input of each layer", "", 0, 511 / 256, source=_PAPER, vary=True)] = 0.25
-    h: Annotated[float, Key("of the output of the step before", "", 0, 511 / 256, source=_PAPER, vary=True)] = 0.25
+    x: Annotated[float, Key("of the input of each layer", "", 0, MOST_CHANGE, source=_PAPER, vary=True)] = 0.25
+    h: Annotated[float, Key("of the output of the step before", "", 0, MOST_CHANGE, source=_PAPER, vary=True)] = 0.25
 
     @property
     def registers(self) -> tuple[int, int]:

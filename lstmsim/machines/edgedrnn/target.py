@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
-from lstmsim.machines.change import Change, detail_of
-from lstmsim.machines.edgedrnn.chip import DEPTHS, LANES, DeltaCore, EdgeDrnn
+from lstmsim.machines.change import OTHER_NUMBERS, Change, detail_of
+from lstmsim.machines.edgedrnn.chip import DEPTHS, LANES, MOST_CHANGE, DeltaCore, EdgeDrnn
 from lstmsim.machines.edgedrnn.lowering import MAC, UNITS, Lowering, Timing
 from lstmsim.machines.target import Evidence, Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
@@ -62,7 +62,7 @@ _OF_CORES: dict[str, Callable[[DeltaCore], dict[str, Any] | None]] = {
 
 def _thresholds(core: DeltaCore, factor: float) -> Any:
     own = core.threshold
-    return replace(own, x=min(factor * own.x, 511 / 256), h=min(factor * own.h, 511 / 256))
+    return replace(own, x=min(factor * own.x, MOST_CHANGE), h=min(factor * own.h, MOST_CHANGE))
 
 
 class _EdgeTarget(Target):
@@ -172,7 +172,7 @@ class _EdgeTarget(Target):
                 tried.append(Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence))
                 continue
             if changed != chip:
-                no_price = "it changes what is computed: see `lstmsim accuracy`" if "thresholds" in name else ""
+                no_price = OTHER_NUMBERS if "thresholds" in name else ""
                 tried.append(Change(name, detail, changed, tuple(jobs), no_price=no_price))
         return tried
 

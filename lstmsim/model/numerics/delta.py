@@ -41,7 +41,7 @@ def grouped(changed: Flags, group: int) -> Flags:
     """
     padded = np.zeros(-(-len(changed) // group) * group, np.bool_)
     padded[: len(changed)] = changed
-    return np.any(padded.reshape(-1, group), axis=1, keepdims=False, out=np.zeros(len(padded) // group, np.bool_))
+    return np.asarray(padded.reshape(-1, group).any(axis=1))
 
 
 def least_change(arithmetic: Arithmetic, vector: str, threshold: float) -> Array:

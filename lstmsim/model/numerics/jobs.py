@@ -140,18 +140,20 @@ def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence
     return replace(stimulus, initial=initial)
 
 
-def run_jobs(
-    jobs: Mapping[int, JobNumbers], senders: Callable[[int, JobNumbers], Sequence[Sender]] = lambda _, __: ()
-) -> dict[int, NetworkRun]:
+#: From a job and its numbers to what the products of each layer see in place of its vectors.
+Senders = Callable[[int, JobNumbers], Sequence[Sender]]
+
+
+def run_jobs(jobs: Mapping[int, JobNumbers], senders: Senders | None = None) -> dict[int, NetworkRun]:
     """Run the golden model of every job; a job runs after the job that it follows, which has a smaller key.
 
-    senders: gives for a job what the products of each layer see in place of its vectors; empty: the vectors.
+    senders: gives for a job what the products of each layer see in place of its vectors; None, or empty: the vectors.
     """
     runs: dict[int, NetworkRun] = {}
     for index in sorted(jobs):
         own = jobs[index]
         before = None if own.follows is None else runs[own.follows]
-        runs[index] = run_network(own.arithmetic, own.after(before), senders=senders(index, own))
+        runs[index] = run_network(own.arithmetic, own.after(before), senders=senders(index, own) if senders else ())
     return runs
 
 

@@ -30,8 +30,8 @@ from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.calibration import Range, calibrate
 from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_chip
-from lstmsim.model.numerics.golden import Sender, float_arithmetic, initial_states, step
-from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers, float_numbers, run_jobs
+from lstmsim.model.numerics.golden import float_arithmetic, initial_states, step
+from lstmsim.model.numerics.jobs import JobData, Senders, fixed_numbers, float_numbers, run_jobs
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
@@ -205,8 +205,6 @@ def _part(folder: Path, name: str, shapes: dict[str, tuple[int, ...]]) -> tuple[
         raise placed(error, str(path)) from None
 
 
-#: From a case and its numbers to what the products of each layer see in place of its vectors.
-Senders = Callable[[int, JobNumbers], Sequence[Sender]]
 #: Called with the steps that are done and the steps in all.
 Progress = Callable[[int, int], None]
 
@@ -358,7 +356,7 @@ def _jobs_accuracy(
     senders: Senders | None,
 ) -> tuple[JobAccuracy, ...]:
     numbers = fixed_numbers(cases, precision)
-    runs = run_jobs(numbers, *([senders] if senders else []))
+    runs = run_jobs(numbers, senders)
     return tuple(
         JobAccuracy(case, accuracy(runs[index].output(), references[index]), *_lost(numbers[index].arithmetic))
         for index, case in cases.items()

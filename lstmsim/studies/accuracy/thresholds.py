@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lstmsim import engines, machines
@@ -10,20 +10,16 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.jobs import with_numbers
 from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.accuracy import accuracy
-from lstmsim.model.numerics.golden import Sender
-from lstmsim.model.numerics.jobs import JobNumbers, fixed_numbers, float_numbers, run_jobs
-from lstmsim.model.scenario import Chip, Scenario
+from lstmsim.model.numerics.jobs import Senders, fixed_numbers, float_numbers, run_jobs
+from lstmsim.model.scenario import Scenario
 from lstmsim.studies.accuracy.study import Case, Skipped
 
 
-def senders_of(
-    scenario: Scenario, cases: Mapping[int, Case], chip: Chip | None = None
-) -> Callable[[int, JobNumbers], Sequence[Sender]]:
-    """What gives the senders of each case on a chip; None: the scenario's."""
-    jobs = {job.name: job for job in scenario.jobs}
-    own = chip or scenario.chip
-    target = target_of(own.kind)
-    return lambda index, numbers: target.senders(own, jobs[cases[index].jobs[0]], numbers.arithmetic)
+def senders_of(scenario: Scenario, cases: Mapping[int, Case]) -> Senders:
+    """What gives the senders of each case on the scenario's chip."""
+    jobs, chip = {job.name: job for job in scenario.jobs}, scenario.chip
+    target = target_of(chip.kind)
+    return lambda index, numbers: target.senders(chip, jobs[cases[index].jobs[0]], numbers.arithmetic)
 
 
 def skipped(scenario: Scenario, cases: Sequence[Case], thresholds: Sequence[float]) -> dict[float, Skipped]:

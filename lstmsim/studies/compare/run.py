@@ -10,7 +10,7 @@ from functools import partial
 from itertools import accumulate, product
 
 from lstmsim import engines, machines
-from lstmsim.analysis.report import Report, measure
+from lstmsim.analysis.report import NOBODY, Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
@@ -295,6 +295,8 @@ def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:
     program = machines.lower(scenario.chip, scenario.jobs)
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
+    if not report.jobs:
+        raise InputError(f"{scenario.chip.name}: {NOBODY}")
     whole = sum(report.losses.values())
     over_time = arriving(scenario.jobs) != "at once"
     entry = Entry(

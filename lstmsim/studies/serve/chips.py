@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -11,7 +9,6 @@ from itertools import product
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
-from lstmsim.base.files import readable_file, whole_file
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.document import Column, Document, Grid, Section, remark
@@ -19,6 +16,7 @@ from lstmsim.report.results import Forms, Table, plain
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.fit.device import device_of
 from lstmsim.studies.fit.energy import energy
+from lstmsim.studies.serve.kept import Kept
 from lstmsim.studies.serve.load_latency import Asked, key_of, override_of
 from lstmsim.studies.serve.programs import alone
 from lstmsim.studies.serve.request import SaturateChipsRequest
@@ -119,13 +117,16 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
     (['column-npu-16k', 'column-npu-64k'], True)
     """
     scenario = drawn_anew(request.scenario)
-    chips: list[str | None] = [None, *names_of(request.chips)]
+    named = names_of(request.chips)
+    refuse(Mistake(f"chip {name}", "is named twice") for name in dict.fromkeys(named) if named.count(name) > 1)
+    chips: list[str | None] = [None, *named]
     bounds = sorted({request.bound_ms, *request.also_ms})
     search = _Search(scenario, tuple(request.overrides), request.percentile, request.tolerance, request.most_requests)
     loaded = {chip: _loaded(search, chip) for chip in chips}
     if all(isinstance(each, str) for each in loaded.values()):
         raise InputError([Mistake(str(chip or "chip"), str(why)) for chip, why in loaded.items()])
-    store, rates = _Store(request.folder), list[ChipRate]()
+    store = Kept[ChipRate](request.folder, "chips", _FORMAT, "rate", asdict, lambda data: ChipRate(**data))
+    rates = list[ChipRate]()
     keys = list(product(bounds, chips))
     known = {key: store.read(search.key(*key)) for key in keys if not isinstance(loaded[key[1]], str)}
     wanted = [key for key, rate in known.items() if rate is None]
@@ -241,37 +242,6 @@ def _energy(scenario: Scenario) -> float | None:
             return None
         total, weights = total + weight * each.total_nj, weights + weight
     return total / weights if weights else None
-
-
-class _Store:
-    """A folder with a file for each answer; without a folder it keeps nothing."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = None if folder is None else os.path.join(os.fspath(folder), "chips")
-        if self.folder is not None:
-            refuse([] if os.fspath(folder or "") else [Mistake("folder", "the name is empty")])
-            try:
-                os.makedirs(self.folder, exist_ok=True)
-            except (OSError, ValueError) as error:
-                raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({error})")) from None
-
-    def read(self, key: str) -> ChipRate | None:
-        """Give an answer that is there; a file that does not hold it is written anew."""
-        try:
-            with readable_file(self._path(key), kept=False) as file:
-                data = json.loads(file.read())
-            return ChipRate(**data["rate"]) if (data["format"], data["key"]) == (_FORMAT, key) else None
-        except (OSError, InputError, ValueError, KeyError, TypeError):
-            return None
-
-    def write(self, key: str, rate: ChipRate) -> None:
-        """Keep an answer."""
-        if self.folder is not None:
-            with whole_file(self._path(key)) as file:
-                json.dump({"format": _FORMAT, "key": key, "rate": asdict(rate)}, file, indent=1)
-
-    def _path(self, key: str) -> str:
-        return os.path.join(self.folder or "", f"{key}.json")
 
 
 def _headline(found: ChipRates) -> str:

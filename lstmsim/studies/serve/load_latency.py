@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from itertools import product
 from json import dumps
 from typing import Any
 
-from lstmsim.base.errors import InputError, Mistake, refuse
-from lstmsim.base.files import readable_file, whole_file
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import readable_file
 from lstmsim.base.wording import listed
 from lstmsim.files.catalog import is_path
 from lstmsim.files.scenario.requests import processes_of, rate_overrides, rates_of
@@ -21,6 +20,7 @@ from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.files.yaml.document import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
+from lstmsim.studies.serve.kept import Kept
 from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
@@ -99,7 +99,7 @@ def compute(
 ) -> list[Measured]:
     """Give the figures of all runs, in their order. Runs that are in `folder` are read; equal runs are made once."""
     keys = [key_of(each) for each in points]
-    store = _Store(folder)
+    store = Kept(folder, "points", _FORMAT, "measured", Measured.plain, Measured.from_plain)
     done = {key: known for key in keys if (known := store.read(key)) is not None}
     left = {key: each for key, each in zip(keys, points, strict=True) if key not in done}
 
@@ -122,40 +122,6 @@ def compute(
 
 def _run(left: Mapping[str, Asked], key: str) -> Measured:
     return run_point(left[key])
-
-
-class _Store:
-    """A folder with a file for each point; without a folder it keeps nothing."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = None if folder is None else os.path.join(os.fspath(folder), "points")
-        if folder is not None:
-            refuse([] if os.fspath(folder) else [Mistake("folder", "the name is empty")])
-            try:
-                os.makedirs(str(self.folder), exist_ok=True)
-            except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                raise InputError(Mistake(f"folder {folder}", f"cannot be a folder ({reason})")) from None
-
-    def _path(self, key: str) -> str:
-        return os.path.join(self.folder or "", f"{key}.json")
-
-    def read(self, key: str) -> Measured | None:
-        """Give what is known of a point; a file that does not hold the point is written anew."""
-        if self.folder is None or not os.path.isfile(self._path(key)):
-            return None
-        try:
-            with readable_file(self._path(key), kept=False) as file:
-                data = json.loads(file.read())
-            return Measured.from_plain(data["measured"]) if data["key"] == key else None
-        except (ValueError, KeyError, TypeError):
-            return None
-
-    def write(self, key: str, figures: Measured) -> None:
-        """Keep a point."""
-        if self.folder is not None:
-            with whole_file(self._path(key)) as file:
-                json.dump({"format": _FORMAT, "key": key, "measured": figures.plain()}, file, indent=1)
 
 
 #: Loads of a range lie at most so far apart.

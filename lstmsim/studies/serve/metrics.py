@@ -169,7 +169,8 @@ class Collector:
     def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
         """Give the figures of all requests; nothing can be added after that."""
         if not self._requests:
-            raise InputError(Mistake("requests", "none has finished, expected at least one"))
+            text = f"all {self._away:,} were rejected: there is no latency" if self._away else "none has finished"
+            raise InputError(Mistake("requests", f"{text}, expected at least one that is served"))
         swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0

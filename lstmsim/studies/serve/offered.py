@@ -217,7 +217,6 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound)
-    certain = max(parts.values())
     rate = sum(share.rate for share in mix)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)

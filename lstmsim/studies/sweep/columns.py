@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lstmsim.analysis.batches import batches_of, padded_work
-from lstmsim.analysis.report import ACCOUNTS, latency_statistics, utilization
+from lstmsim.analysis.report import ACCOUNTS, NOBODY, latency_statistics, utilization
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import tops
 from lstmsim.machines.hardware import Stored
@@ -33,11 +33,13 @@ NUMBERS = (
 
 
 def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
-    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit."""
+    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit; `InputError` if nobody was served."""
     chip, makespan = scenario.chip, totals.makespan_cycles
     rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
     macs -= sum(padded_work(scenario, None, batches_of(scenario.jobs, totals)).values())
     served = [finish - arrived for core, _, _, finish, arrived, *_ in rows if core >= 0]
+    if not served:
+        raise InputError(f"{NOBODY}: it has no latency")
     latency = latency_statistics(served, chip.frequency_mhz)
     return (
         makespan,

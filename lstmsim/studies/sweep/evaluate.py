@@ -35,7 +35,7 @@ _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
-#: threads, weights, densities, numbers and batching stand only in keys of jobs that have them.
+#: what few jobs have follows with names (`_further`).
 _NO_CYCLES = (
     *("name", "model", "inputs", "tenant", "initial", "states_of", "on"),
     *("threads", "weights", "density", "numbers", "batching"),
@@ -182,7 +182,7 @@ def _data(description: Any) -> dict[str, Any]:
     return {name: own for name in names if (own := getattr(description, name)) is not None or name not in _CAME_LATER}
 
 
-#: Keys of descriptions that stand only where they are given, so that keys of points without them are as before.
+#: Keys of descriptions that stand only where they are given, so that within a version keys of others stay as they are.
 _CAME_LATER = ("delta",)
 
 
@@ -224,7 +224,7 @@ def job_text(jobs: Sequence[Job]) -> bytes:
 
 
 def _further(job: Job) -> list[Any]:
-    """What stands only in keys of jobs that have it: keys of all other jobs are as they were before."""
+    """What few jobs have, each with its name."""
     further = [] if job.threads is None else ["threads", job.threads]
     further += [] if job.weights is None else ["weights", job.weights]
     if job.density is not None:

@@ -311,3 +311,12 @@ def test_a_drawn_density_has_no_numbers_to_check_and_dense_machines_say_that_the
     for chip in ("column-npu-64k", "intel-npu-rtl", "v100", "epyc-7742"):
         remarks = lstmsim.simulate({"chip": chip, "jobs": [job]}).remarks
         assert "`density` of jobs is left out: this machine has no such thing" in remarks
+
+
+def test_that_nothing_was_left_out_is_said_in_json_too() -> None:
+    core = {"npe": 64, "ep": 4, "vp": 16, "delta": {"group": 4}}
+    chip = {"kind": "column-npu", "frequency_mhz": 250, "cores": [core]}
+    model = {"name": "m", "layers": [{"cell": "dense", "hidden": 32, "input": 32}]}
+    report = lstmsim.simulate({"chip": chip, "jobs": [{"model": model, "steps": 1, "density": {"x": 1, "h": 1}}]})
+    assert report.left_out == 0.0
+    assert report.to_dict()["left_out"] == 0.0

@@ -92,3 +92,8 @@ def test_a_chip_that_cannot_run_the_jobs_has_its_reason_and_a_chip_that_is_not_t
     assert found.best(0.1) is None
     with pytest.raises(InputError, match="no chip called 'v10'"):
         lstmsim.saturate_chips(SCENARIO, 0.1, ["v10"], **QUICK)
+
+
+def test_a_chip_is_named_once() -> None:
+    with pytest.raises(InputError, match="chip v100: is named twice"):
+        lstmsim.saturate_chips(SCENARIO, 0.1, ["v100", "edge", "v100"], **QUICK)

@@ -7,6 +7,7 @@ import pytest
 
 import lstmsim
 from lstmsim import engines
+from lstmsim.studies.serve.metrics import served
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.programs import alone, serving_program
 from lstmsim.studies.serve.request import Row
@@ -92,3 +93,16 @@ def test_saturate_and_curves() -> None:
     found = lstmsim.saturate(scenario, bound_ms=0.2, tolerance=0.2, most_requests=20_000)
     assert found.rate is not None
     assert 0 < found.rate < found.bound_per_second
+
+
+def test_a_job_of_a_device_takes_one_thread() -> None:
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}
+    arrival = {"kind": "fixed", "interval_cycles": 100}
+    scenario = {
+        "chip": "edge",
+        "jobs": [{"model": model, "steps": 1, "count": 5, "weights": "cold", "arrival": arrival}],
+    }
+    made = lstmsim.run(scenario)
+    simulated = served(made.scenario, made.program, made.report, made.totals)
+    assert simulated.utilization == lstmsim.serve(scenario).serving.utilization
+    assert 0 < simulated.utilization <= 1
