@@ -22,7 +22,7 @@ from lstmsim.program.trace import TASKS, Totals
 from tests.strategies import joint_programs, preempting_programs, programs
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
 
 each_feed = pytest.mark.parametrize("Feed", [pytest.param(FastFeed, marks=pytest.mark.needs_core), ReferenceFeed])
 

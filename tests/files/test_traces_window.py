@@ -27,7 +27,7 @@ def cycles(timeline: Timeline) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 @given(st.integers(0, 139), st.integers(1, 150))
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_a_window_shows_what_happened_in_its_cycles_and_nothing_else(start, length):
     whole, part = small(), window(small(), start, start + length)
     inside = {key: what for key, what in cycles(whole).items() if start <= key[1] < start + length}
@@ -44,7 +44,7 @@ def test_the_whole_run_is_a_window_of_itself_and_windows_have_windows():
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".csv", ".csv.gz"])
 @given(timelines(), st.data())
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(7), deadline=None)
 def test_a_saved_window_comes_back_equal(tmp_path_factory, suffix, timeline, data):
     start = data.draw(st.integers(0, timeline.makespan_cycles - 1))
     part = window(timeline, start, data.draw(st.integers(start + 1, timeline.makespan_cycles)))

@@ -100,7 +100,7 @@ def test_undamaged_files_are_read(suffix: str, whole: dict[str, bytes], tmp_path
     assert (imported.model.layers, imported.model.name) == (MODEL.layers, "a")
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(48))
 @given(st.sampled_from(sorted(WHOLE)), CHANGES, st.none() | st.integers(0, 2**20), st.booleans())
 def test_damaged_files(
     tmp_path_factory: Any, whole: dict[str, bytes], suffix: str, changes: Any, cut: int | None, early: bool
@@ -118,7 +118,7 @@ def test_damaged_files(
                 assert all(np.isfinite(array).all() for one in layer for array in one.matrices.values())
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(30))
 @example([(1, 92)], None)
 @given(CHANGES, st.none() | st.integers(0, 2**20))
 def test_damage_inside_a_whole_zip(tmp_path_factory: Any, changes: Any, cut: int | None) -> None:
@@ -137,7 +137,7 @@ def test_damage_inside_a_whole_zip(tmp_path_factory: Any, changes: Any, cut: int
         outcome(path)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(24))
 @given(CHANGES, st.none() | st.integers(0, 2**20))
 def test_damaged_weights_of_a_model(tmp_path_factory: Any, changes: Any, cut: int | None) -> None:
     path = tmp_path_factory.mktemp("w") / "m.safetensors"
@@ -146,7 +146,7 @@ def test_damaged_weights_of_a_model(tmp_path_factory: Any, changes: Any, cut: in
     outcome(path, lambda path: [read_weights(path, MODEL)])
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(24))
 @given(st.sampled_from(sorted(WHOLE)), st.binary(max_size=200))
 def test_random_bytes(tmp_path_factory: Any, suffix: str, content: bytes) -> None:
     path = tmp_path_factory.mktemp("w") / f"a{suffix}"
