@@ -202,7 +202,9 @@ CONSTANTS = [
     [
         pytest.param(make, kind, direction, marks=pytest.mark.long if number % 2 == way else ())
         for number, make in enumerate(CONSTANTS)
-        for way, (kind, direction) in enumerate((("LSTM", "forward"), ("GRU", "bidirectional"), ("LSTM", "bidirectional")))
+        for way, (kind, direction) in enumerate(
+            (("LSTM", "forward"), ("GRU", "bidirectional"), ("LSTM", "bidirectional"))
+        )
     ],
 )
 def test_constant_states(make: Any, kind: str, direction: str, tmp_path: Path) -> None:

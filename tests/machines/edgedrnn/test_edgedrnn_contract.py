@@ -34,7 +34,7 @@ def weights(case: dict[str, Any]) -> int:
 RECORDED = [
     pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=() if usual else pytest.mark.long)
     for case in CASES
-    for engine, usual in (("fast", size(case) <= 4000 and weights(case) <= 250_000), ("reference", size(case) <= 150))
+    for engine, usual in (("fast", size(case) <= 4000 and weights(case) <= 200_000), ("reference", size(case) <= 150))
 ]
 
 
