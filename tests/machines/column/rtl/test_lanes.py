@@ -120,7 +120,12 @@ _SLOW = dict.fromkeys(vars(Latency()), 11)
 WORKS = {
     "at once": (("dense-relu", "gru-lbr0", "lstm-projection"), _QUICK, 2, Precision(vector_bits=5, tail_bits=9)),
     "late": (("gru", "mingru", "rnn"), _SLOW, 3, Precision(activation="table", state_bits=24, multiplier_bits=20)),
-    "means": (("lstm-layernorm", "lstm-peephole"), _QUICK | {"elementwise_add": 3}, 3, Precision(tail_bits=24, activation_entries=32)),
+    "means": (
+        ("lstm-layernorm", "lstm-peephole"),
+        _QUICK | {"elementwise_add": 3},
+        3,
+        Precision(tail_bits=24, activation_entries=32),
+    ),
     "apart": (("gru-lbr0", "gru-lbr0", 39), {"divide": 5}, 2, Precision()),
     "graphs": ((11, 21, 39), _QUICK | {"divide": 5, "activation": 4}, 2, Precision(activation_entries=16)),
     "seen": (("lstm", "slstm"), {}, 2, Precision(vector_bits=16, activation_entries=32)),
