@@ -16,7 +16,6 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.studies.sweep.evaluate import simulated
-from tests.strategies import examples
 
 
 def _latency(rng: random.Random) -> RowLatency:
@@ -79,7 +78,7 @@ def compared(seed: int) -> float:
 
 
 def test_no_bound_is_above_the_truth() -> None:
-    ratios = [compared(seed) for seed in range(examples(80))]
+    ratios = [compared(seed) for seed in range(100)]
     assert sum(ratios) / len(ratios) > 0.5
 
 
