@@ -20,8 +20,10 @@ from lstmsim.studies.sweep import store
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile("explore", deadline=None, print_blob=True)
-# For `tools/mutate.py`: the first example that fails says enough, and finding the simplest one takes long.
-settings.register_profile("first", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+# For `tools/mutate.py`: as many examples; the first that fails says enough, and finding the simplest one takes long.
+settings.register_profile(
+    "first", deadline=None, derandomize=True, max_examples=EXAMPLES, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))
 if os.environ.get("LSTMSIM_HYPOTHESIS") != "explore" and hasattr(providers, "_get_local_constants"):
     # It would mix numbers of the package's sources into what it draws: of those modules that the tests before have

@@ -30,7 +30,7 @@ from lstmsim.program.trace import ISSUES, Totals, Trace
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
 
 pytestmark = pytest.mark.needs_core
 
@@ -42,22 +42,27 @@ def outcome(program: Program | FlatProgram, engine: str) -> Trace | str:
         return str(deadlock)
 
 
-@settings(max_examples=EXAMPLES)
-@given(programs())
-def test_random_programs_give_equal_traces(program: Program) -> None:
+def same_traces(program: Program) -> None:
+    """Every engine gives one trace, or one deadlock, for a program and for its flat form."""
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")
     slow, quick = outcome(program, "reference"), outcome(program, "fast")
     assert type(slow) is type(quick)
     assert slow == quick
+    flat = flat_of(program)
+    assert outcome(flat, "fast") == quick
+    assert outcome(flat, "reference") == slow
+
+
+@settings(max_examples=EXAMPLES)
+@given(programs())
+def test_random_programs_give_equal_traces(program: Program) -> None:
+    same_traces(program)
 
 
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
-    note(f"from lstmsim.program.program import *\nprogram = {program!r}")
-    slow, quick = outcome(program, "reference"), outcome(program, "fast")
-    assert type(slow) is type(quick)
-    assert slow == quick
+    same_traces(program)
 
 
 def _longer(phase: Phase, times: int) -> Phase:
@@ -162,13 +167,6 @@ def test_a_run_goes_on_where_it_came_back() -> None:
             returns += 1
         assert returns >= 1000 // events
         assert np.array_equal(ISSUES.ordered(machine.table(Table.ISSUES, len(ISSUES.names))), whole.issues)
-
-
-@settings(max_examples=EXAMPLES)
-@given(st.one_of(programs(), joint_programs()))
-def test_flat_programs_run_on_every_engine(program: Program) -> None:
-    flat = flat_of(program)
-    assert outcome(flat, "fast") == outcome(flat, "reference")
 
 
 @pytest.mark.skipif(not OWN.core.is_dir(), reason="the core's sources are not part of the installed package")

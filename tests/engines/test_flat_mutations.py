@@ -25,8 +25,8 @@ from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
 
 ROOT = Path(__file__).parents[2]
-#: Flat programs: 250 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
-COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 250
+#: Flat programs: 160 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
+COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 160
 
 pytestmark = pytest.mark.skipif(OWN.absence is not None, reason="the native core was not built")
 
@@ -152,7 +152,7 @@ def test_both_engines_judge_changed_programs_alike() -> None:
     random, plain = Random(3), {name: flat_of(program()).table(name) for name in FLAT_TABLES}
     filled = [name for name, table in plain.items() if len(table) and name not in ("extras", "phases")]
     verdicts = Counter[bool]()
-    for _ in range(120):
+    for _ in range(80):
         name = random.choice(filled)
         rows = plain[name].copy()
         row, column = random.randrange(len(rows)), random.randrange(rows.shape[1])
@@ -163,7 +163,7 @@ def test_both_engines_judge_changed_programs_alike() -> None:
         reported = judged(flat, "fast")
         assert judged(flat, "reference") == reported
         verdicts[len(reported) == 1] += 1
-    assert min(verdicts.values()) > 10
+    assert min(verdicts.values()) > 8
 
 
 def test_the_limit_of_barriers_needs_no_core(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from lstmsim.files.scenario.arrival_file import Wanted, read_arrivals, read_leng
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.scenario.schema import OWN_STEPS, Measure
+from tests.strategies import examples
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
@@ -239,10 +240,10 @@ def test_what_is_wrong_with_a_file_is_said(content: str, sentence: str) -> None:
 
 
 def test_broken_files_are_refused_with_a_sentence_or_read() -> None:
-    """200 traces with a few characters changed: nothing but `InputError` comes out."""
+    """Traces with a few characters changed: nothing but `InputError` comes out."""
     chance = random.Random(0)
     said: list[InputError] = []
-    for _ in range(200):
+    for _ in range(examples(100)):
         name, text = chance.choice((("t.csv", TRACE), ("llm.csv", LLM), ("functions.txt", FUNCTIONS)))
         for _ in range(chance.randint(1, 3)):
             place = chance.randrange(len(text))

@@ -24,7 +24,7 @@ from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_wrong_names_are_refused(case: str, path: Path) -> None:
 
 
 def test_files_that_are_compressed_or_lie_about_their_size_are_refused(path: Path) -> None:
-    np.savez_compressed(path, **arrays_of(path) | {"words": np.zeros(10**7, np.int64)})
+    np.savez_compressed(path, **arrays_of(path) | {"words": np.zeros(2 * 10**6, np.int64)})
     assert path.stat().st_size < 10**6
     with pytest.raises(InputError, match=r"'format.npy' is compressed, expected numpy.savez"):
         load_program(path)

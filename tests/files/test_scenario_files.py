@@ -154,15 +154,14 @@ def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overri
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "reason", "name"),
     [
-        (None, "is a folder, expected a file"),
-        (b"\x89PNG\0\0", "is a binary file (or UTF-16), expected YAML or JSON text in UTF-8"),
-        (b"", "is empty, expected a mapping of keys to values"),
-        (b"[" * 700, "is nested too deeply"),
+        (None, "is a folder, expected a file", "sub/other.yaml"),
+        (b"\x89PNG\0\0", "is a binary file (or UTF-16), expected YAML or JSON text in UTF-8", "sub/other.yaml"),
+        (b"", "is empty, expected a mapping of keys to values", "sub/nowhere/../other.yaml"),
+        (b"[" * 700, "is nested too deeply", "sub/nowhere/../other.yaml"),
     ],
 )
-@pytest.mark.parametrize("name", ["sub/other.yaml", "sub/nowhere/../other.yaml"])
 def test_a_file_that_is_none_is_told_where_it_is_named(tmp_path, monkeypatch, content, reason, name):
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "sub/other.yaml"

@@ -77,7 +77,7 @@ def joined(values: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 @given(timelines())
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_every_variable_changes_as_the_timeline_says(timeline):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.fst")

@@ -112,7 +112,7 @@ def expected(timeline: Timeline, number: int) -> list[tuple]:
 
 
 @given(timelines())
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_every_span_is_a_slice_of_its_rows_track(timeline):
     parsed = saved(timeline)
     (group,) = (each for each in parsed.tracks.values() if not each.parent_uuid)

@@ -49,7 +49,7 @@ def busy_cycles(timeline: Timeline) -> dict[str, int]:
 
 
 @given(timelines())
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_slices_of_a_track_follow_each_other_and_add_up(timeline):
     tracks, busy, names = defaultdict(list), defaultdict(int), {}
     for event in events(timeline):
@@ -165,7 +165,7 @@ def read_vcd(content: bytes) -> tuple[dict[str, int], int, list[str]]:
 
 
 @given(timelines())
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_a_vcd_read_again_has_the_same_busy_cycles(timeline):
     busy, last, _ = read_vcd(saved(timeline, ".vcd"))
     expected = busy_cycles(timeline)

@@ -27,7 +27,7 @@ def cycles(timeline: Timeline) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 @given(st.integers(0, 139), st.integers(1, 150))
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_a_window_shows_what_happened_in_its_cycles_and_nothing_else(start, length):
     whole, part = small(), window(small(), start, start + length)
     inside = {key: what for key, what in cycles(whole).items() if start <= key[1] < start + length}
@@ -42,15 +42,15 @@ def test_the_whole_run_is_a_window_of_itself_and_windows_have_windows():
     assert_equal(window(window(small(), 10, 100), 30, 60), window(small(), 30, 60))
 
 
-@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".csv", ".csv.gz"])
 @given(timelines(), st.data())
-@settings(max_examples=examples(12), deadline=None)
-def test_a_saved_window_comes_back_equal(tmp_path_factory, suffix, timeline, data):
+@settings(max_examples=examples(10), deadline=None)
+def test_a_saved_window_comes_back_equal(tmp_path_factory, timeline, data):
     start = data.draw(st.integers(0, timeline.makespan_cycles - 1))
     part = window(timeline, start, data.draw(st.integers(start + 1, timeline.makespan_cycles)))
-    path = tmp_path_factory.mktemp("window") / ("a" + suffix)
-    save_trace(part, path)
-    assert_equal(load_trace(path), part)
+    folder = tmp_path_factory.mktemp("window")
+    for suffix in READABLE:
+        save_trace(part, folder / ("a" + suffix))
+        assert_equal(load_trace(folder / ("a" + suffix)), part)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -173,14 +173,14 @@ def test_what_is_no_window_is_refused(text):
 
 @pytest.fixture(scope="module")
 def big() -> Timeline:
-    return busy_machine(4, 4, 16, 3000)
+    return busy_machine(4, 4, 16, 1000)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_estimates_are_near(big, tmp_path, suffix):
     if suffix in NEEDS:
         pytest.importorskip(NEEDS[suffix])
-    assert len(big) > 30_000
+    assert len(big) > 10_000
     path = tmp_path / ("a" + suffix)
     save_trace(big, path)
     assert 1 / 1.5 < path.stat().st_size / estimated_bytes(big, suffix) < 1.5

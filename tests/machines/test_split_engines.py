@@ -20,22 +20,14 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(splits())
-def test_both_engines_agree_on_split_jobs(case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]]) -> None:
-    core, exchange, job, place = case
-    program = lower(ColumnNpu("c", 260, (core,) * (max(place) + 1), None, exchange), [job])
-    trace = reference.run(program)
-    assert engines.run(program) == trace
-    assert engines.totals(program) == totals_of(program, trace)
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(splits())
-def test_every_cycle_has_the_name_that_section_9_gives_it(
+def test_both_engines_agree_and_every_cycle_has_the_name_that_section_9_gives_it(
     case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]],
 ) -> None:
     core, exchange, job, place = case
     program = lower(ColumnNpu("c", 260, (core,) * (max(place) + 1), None, exchange), [job])
     trace = reference.run(program)
+    assert engines.run(program) == trace
+    assert engines.totals(program) == totals_of(program, trace)
     _, cores = oracle.simulate_split(job, core, place, exchange)
     for on in set(place):
         names = {name: cycles for name, cycles in named_cycles(program, trace, on).totals().items() if cycles}

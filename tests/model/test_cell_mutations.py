@@ -11,6 +11,7 @@ from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node, kinds, segmen
 from lstmsim.model.cell_rules import mistakes
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Layer
+from tests.strategies import examples
 
 NAMES = ("x", "h", "c", "s", "m", "p", "h'", "c'", "hf", "1", "q")
 
@@ -91,7 +92,7 @@ def change_states(draw: st.DrawFn, cell: Cell) -> Cell:
 CHANGES = (drop_node, change_node, change_node, change_node, add_node, turn_nodes, change_stages, change_states)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(120))
 @given(mutations())
 def test_what_passes_can_be_cut_and_measured(cell: Cell) -> None:
     wrong = mistakes(cell)

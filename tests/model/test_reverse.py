@@ -26,7 +26,7 @@ LAYER = Layer(cell("lstm"), 20, 12)
 BACKWARD = replace(LAYER, reverse=True)
 
 
-def cycles(chip: Chip, layers: tuple[Layer, ...], frame_interval: int = 0, steps: int = 5) -> int:
+def cycles(chip: Chip, layers: tuple[Layer, ...], frame_interval: int = 0, steps: int = 3) -> int:
     program = lower(chip, [Job("j", Model("m", layers), steps, frame_interval=frame_interval)])
     first, second = reference.run(program), engines.run(program)
     assert first.makespan_cycles == second.makespan_cycles
@@ -43,7 +43,7 @@ def test_frames_that_are_there_make_a_reverse_layer_as_fast_as_a_forward_one(chi
 
 @pytest.mark.parametrize("chip", [COLUMN, ROW], ids=["column", "row"])
 def test_a_reverse_layer_waits_for_the_last_frame(chip: Chip) -> None:
-    interval, steps = 3000, 5
+    interval, steps = 3000, 3
     start, end = cycles(chip, (BACKWARD,)), cycles(chip, (BACKWARD,), interval)
     assert end >= (steps - 1) * interval + cycles(chip, (LAYER,), steps=1)
     assert abs(end - ((steps - 1) * interval + start)) <= start

@@ -21,7 +21,7 @@ from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.unflatten import program_of
 from tests.strategies import joint_programs, preempting_programs, programs
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 def plain_phases(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -93,10 +93,10 @@ def small() -> dict[str, list[list[int]]]:
 
 
 @pytest.mark.parametrize("link", flat_rows.LINKS, ids=lambda link: f"{link.table}.{link.column}")
-@pytest.mark.parametrize("value", [-2, -(2**63), 99, 2**63 - 1])
-def test_rows_that_are_not_there_are_refused(link: flat_rows.Link, value: int) -> None:
+def test_rows_that_are_not_there_are_refused(link: flat_rows.Link) -> None:
     program_of(flat_program(small()))
-    for column in filter(None, (link.column, link.count)):
+    columns = list(filter(None, (link.column, link.count)))
+    for value, column in ((value, each) for value in (-2, -(2**63), 99, 2**63 - 1) for each in columns):
         tables = small()
         tables[link.table][0][FLAT_TABLES[link.table].place(column)] = value
         # too large a count is told with the row from which it counts

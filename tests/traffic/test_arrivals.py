@@ -125,7 +125,7 @@ def test_poisson_gaps_are_exponential() -> None:
 @pytest.mark.parametrize(("rate", "on", "off"), [(2000.0, 5.0, 20.0), (500.0, 1.0, 3.0), (10_000.0, 0.5, 0.1)])
 def test_bursts_have_the_gaps_of_an_interrupted_poisson_process(rate: float, on: float, off: float) -> None:
     """Gaps are independent (each begins on), of the mean and variance in Kuczura (1973)."""
-    count, leaves, comes = 100_000, 1000 / on, 1000 / off
+    count, leaves, comes = 50_000, 1000 / on, 1000 / off
     cycles = np.array(list(arrivals(Bursty(rate, on, off), count + 1, 1000, (2, "ipp"))))
     gaps = np.diff(cycles) / 1e9
     mean = (leaves + comes) / (rate * comes)

@@ -50,9 +50,9 @@ def distribution(seed: int, load: float, requests: int, known: bool = True, kept
 @pytest.mark.parametrize("kept", [2**20, 500])
 @pytest.mark.parametrize(("load", "requests"), [(0.3, 1000), (0.7, 3000)])
 def test_means_are_covered_as_promised(load: float, requests: int, kept: int) -> None:
-    """Nominal 95 %; of 150 runs at least 88 % (three standard deviations below) and not all with ever wider ones."""
+    """Nominal 95 %; of 100 runs at least 88 % (three standard deviations below) and not all with ever wider ones."""
     truth = SERVICE + md1_wait(load, SERVICE)
-    made = [distribution(seed, load, requests, kept=kept).mean for seed in range(150)]
+    made = [distribution(seed, load, requests, kept=kept).mean for seed in range(100)]
     reported = [each for each in made if each.half_width is not None]
     assert len(reported) > 0.9 * len(made)
     assert sum(each.holds(truth) for each in reported) >= 0.88 * len(reported)
@@ -78,7 +78,7 @@ def test_percentiles_are_covered_as_promised() -> None:
         middle = (low + high) / 2
         low, high = (middle, high) if below(middle) < percent / 100 else (low, middle)
     truth = SERVICE * (1 + low)
-    made = [distribution(1000 + seed, load, 3000).percentiles[percent] for seed in range(150)]
+    made = [distribution(1000 + seed, load, 3000).percentiles[percent] for seed in range(100)]
     reported = [each for each in made if each.half_width is not None]
     assert len(reported) > 0.9 * len(made)
     assert 0.88 * len(reported) <= sum(each.holds(truth) for each in reported) < len(reported)

@@ -197,9 +197,15 @@ CONSTANTS = [
 ]
 
 
-@pytest.mark.parametrize("make", CONSTANTS)
 @pytest.mark.parametrize(
-    ("kind", "direction"), [("LSTM", "forward"), ("LSTM", "bidirectional"), ("GRU", "bidirectional")]
+    ("make", "kind", "direction"),
+    [
+        pytest.param(make, kind, direction, marks=pytest.mark.long if number % 2 == way else ())
+        for number, make in enumerate(CONSTANTS)
+        for way, (kind, direction) in enumerate(
+            (("LSTM", "forward"), ("GRU", "bidirectional"), ("LSTM", "bidirectional"))
+        )
+    ],
 )
 def test_constant_states(make: Any, kind: str, direction: str, tmp_path: Path) -> None:
     case = Case(kind, direction)

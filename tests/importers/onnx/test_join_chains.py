@@ -17,7 +17,7 @@ from onnx import helper
 from tests.importers.onnx.runs import CLOSE, ours, theirs
 from tests.importers.onnx.test_joins import SIZE, Two, both, squeezed
 
-CHAINS = int(os.environ.get("LSTMSIM_EXAMPLES", "0")) or 80
+CHAINS = int(os.environ.get("LSTMSIM_EXAMPLES", "0")) or 50
 
 
 class Chain:

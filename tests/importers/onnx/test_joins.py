@@ -129,7 +129,9 @@ NOTHING: dict[str, Between] = {
 }
 
 
-@pytest.mark.parametrize("sizes", [(SIZE, 1), ("steps", 1), ("steps", "batch")], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(SIZE, 1), pytest.param(("steps", 1), marks=pytest.mark.long), ("steps", "batch")], ids=str
+)
 @pytest.mark.parametrize("what", NOTHING)
 def test_operations_that_change_nothing_join(what: str, sizes: tuple[int | str, int | str], tmp_path: Path) -> None:
     two = Two(sizes)

@@ -22,6 +22,15 @@ from lstmsim.model.fusion.graph_rules import mistakes
 from tests.importers.onnx.fused import called, compared, computed, saved
 
 RNG = np.random.default_rng(18)
+_BEGIN = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own() -> None:
+    """Each test draws the same numbers, whatever ran before."""
+    RNG.bit_generator.state = _BEGIN
+
+
 #: Damaged files: 150 in the usual run, 1,000 and more in the long one.
 EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 150
 

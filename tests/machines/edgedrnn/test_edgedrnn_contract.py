@@ -16,7 +16,7 @@ from tools.contract import differences, read_cases
 from tools.contract_edgedrnn import finals_of, program_of, run_numbers
 
 CASES = read_cases(str(Path(__file__).parents[2] / "data" / "contract_cases_edgedrnn.json"))
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 
 
 def size(case: dict[str, Any]) -> int:
@@ -70,7 +70,8 @@ def test_random_runs_take_the_cycles_of_the_text_on_both_engines(number: int) ->
     case = random_case(number)
     expected, steps, clock = run_numbers(case)
     program = program_of(case, steps, clock.lateness)
-    for engine in ENGINES:
+    # the reference engine takes one issue at a time: in the usual run it has every fourth
+    for engine in ENGINES if number % 4 == 0 or "LSTMSIM_EXAMPLES" in os.environ else ("fast",):
         found = finals_of(run(program, engine), [sizes.groups for _, sizes in steps])
         assert found == [each[1:] for each in expected["layer_steps"]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +20,7 @@ from tests.oracle.multicore_jobs import Job, simulate
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 @st.composite
@@ -30,10 +29,9 @@ def one_job(draw: st.DrawFn) -> tuple[MulticoreCpu, Job]:
     return machine, draw(jobs(machine))
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(one_job())
-def test_a_job_alone(engine: str, case: tuple[MulticoreCpu, Job]) -> None:
+def test_a_job_alone(case: tuple[MulticoreCpu, Job]) -> None:
     machine, job = case
     (expected,) = simulate(flat(machine), [job])
     shape = Shape(layers_of(job), job.steps, job.batch, job.threads)
@@ -46,9 +44,10 @@ def test_a_job_alone(engine: str, case: tuple[MulticoreCpu, Job]) -> None:
     phases = ((0, job_phases(machine, shape, 0)),)
     task = Task("job", phases, (), (first,), job.arrival, job.frame_interval, gang=(tuple(others),))
     program = Program(cores_of(machine), (task,))
-    trace = engines.run(program, engine)
-    assert trace.makespan_cycles == expected.finish
-    assert dict(waits_of(step_times(program, trace))) == expected.waits
+    for engine in engines.ENGINES:
+        trace = engines.run(program, engine)
+        assert trace.makespan_cycles == expected.finish
+        assert dict(waits_of(step_times(program, trace))) == expected.waits
 
 
 def row_of(machine: MulticoreCpu, totals: dict) -> list[int]:

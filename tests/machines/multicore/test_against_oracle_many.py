@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ from tests.oracle import multicore_jobs as model
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
 
 
 @st.composite
@@ -38,15 +37,15 @@ def job_of(number: int, job: model.Job) -> Job:
     return Job(f"j{number}", network, job.steps, job.arrival, job.frame_interval, batch=job.batch, threads=job.threads)
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(several())
-def test_jobs_at_once(engine: str, case: tuple[MulticoreCpu, list[model.Job]]) -> None:
+def test_jobs_at_once(case: tuple[MulticoreCpu, list[model.Job]]) -> None:
     machine, drawn = case
     expected = model.simulate(flat(machine), drawn)
     program = lower(machine, [job_of(number, job) for number, job in enumerate(drawn)])
-    trace = engines.run(program, engine)
-    assert trace.task("admitted").tolist() == [each.admitted for each in expected]
-    assert trace.task("finish").tolist() == [each.finish for each in expected]
-    waits = [dict(waits_of(step_times(program, trace, number))) for number in range(len(drawn))]
-    assert waits == [each.waits for each in expected]
+    for engine in engines.ENGINES:
+        trace = engines.run(program, engine)
+        assert trace.task("admitted").tolist() == [each.admitted for each in expected]
+        assert trace.task("finish").tolist() == [each.finish for each in expected]
+        waits = [dict(waits_of(step_times(program, trace, number))) for number in range(len(drawn))]
+        assert waits == [each.waits for each in expected]

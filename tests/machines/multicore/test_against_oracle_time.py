@@ -6,7 +6,6 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,11 +34,11 @@ def shown(figures: GemmFigures) -> dict[str, Any]:
     return {**named, "finish": list(figures.finish), "waits": dict(figures.waits), "counts": counts}
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(divided(), st.sampled_from(CACHES))
-def test_a_product_in_time(engine: str, case: tuple[MulticoreCpu, Division], caches: str) -> None:
+def test_a_product_in_time(case: tuple[MulticoreCpu, Division], caches: str) -> None:
     machine, division = case
     work = lowered(machine, division, caches)
-    figures = figures_of(machine, work, engines.run(work.program, engine))
-    assert shown(figures) == run(flat(machine), modelled(division), caches)
+    expected = run(flat(machine), modelled(division), caches)
+    for engine in engines.ENGINES:
+        assert shown(figures_of(machine, work, engines.run(work.program, engine))) == expected

@@ -60,8 +60,14 @@ def test_what_does_not_fit_the_caches_is_never_warm() -> None:
     assert warm < cold
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("caches", ["cold", "warm"])
+@pytest.mark.parametrize(
+    ("caches", "overlap"),
+    [
+        ("cold", True),
+        ("warm", False),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in (("cold", False), ("warm", True))),
+    ],
+)
 def test_the_fastest_cut_by_the_estimate_is_among_the_fastest_in_the_simulation(caches: str, overlap: bool) -> None:
     machine = changed(REAL, overlap=overlap)
     for product in (Product(8, 64, 300), Product(40, 40, 64), Product(1, 200, 200)):

@@ -9,14 +9,22 @@ from typing import Any
 import pytest
 
 from lstmsim.engines import ENGINES
+from tools import contract_gemm
 from tools.contract import differences, read_cases
 
 PATH = Path(__file__).parents[2] / "data" / "contract_cases_gemm.json"
 CASES = read_cases(str(PATH))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize(
+    ("case", "engine"),
+    [
+        pytest.param(case, engine, id=f"{case['name']}-{engine}")
+        for case in CASES
+        # plans and numbers are made without an engine
+        for engine in (("fast",) if case["kind"] in ("plan", "numbers") else ENGINES)
+    ],
+)
 def test_golden_cases(case: dict[str, Any], engine: str) -> None:
     assert differences(case, engine) == []
 
@@ -26,9 +34,11 @@ def test_the_cases_are_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plan", "run", "relief", "numbers", "job"])
-def test_each_field_counts(kind: str) -> None:
+def test_each_field_counts(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is changed in an expectation is told, and nothing else is."""
     case = min((each for each in CASES if each["kind"] == kind), key=lambda each: len(json.dumps(each)))
+    found = contract_gemm.result(case, "fast")
+    monkeypatch.setattr(contract_gemm, "result", lambda case, engine: found)
     paths = list(leaves(case["expect"]))
     for path in paths[:: max(1, len(paths) // 12)]:
         wrong = json.loads(json.dumps(case))

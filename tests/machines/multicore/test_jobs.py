@@ -42,7 +42,7 @@ def job_of(*layers: Layer, steps: int = 3, **others: Any) -> Job:
     return Job("job", Model("m", layers), steps, **others)
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm"])
+@pytest.mark.parametrize("name", ["gru", pytest.param("lstm", marks=pytest.mark.long)])
 def test_parts_of_k(name: str) -> None:
     """Products of a time step whose plans cut K: threads wait for pieces of C, and the numbers of steps differ."""
     machine = many_cores(8)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +22,7 @@ from tests.oracle.multicore_caches import Caches
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 SIZES = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 21])
 
 
@@ -48,24 +47,24 @@ def as_job(job: model.Job, name: str) -> Job:
     )
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.data())
-def test_jobs_in_time(engine: str, data: st.DataObject) -> None:
+def test_jobs_in_time(data: st.DataObject) -> None:
     """Up to four jobs: places that they share, places that are too few, cores without a place."""
     machine = data.draw(machines())
     many = data.draw(st.lists(jobs(machine, st.sampled_from([1, 2, 3, 4, 6])), min_size=1, max_size=4))
-    check(machine, many, engine)
+    check(machine, many, tuple(engines.ENGINES))
 
 
-def check(machine: MulticoreCpu, many: list[model.Job], engine: str = "fast") -> None:
+def check(machine: MulticoreCpu, many: list[model.Job], used: tuple[str, ...] = ("fast",)) -> None:
     program = lower(machine, [as_job(job, f"job {number}") for number, job in enumerate(many)])
-    trace = engines.run(program, engine)
     expected = model.simulate(flat(machine), many)
-    assert trace.task("admitted").tolist() == [each.admitted for each in expected]
-    assert trace.task("finish").tolist() == [each.finish for each in expected]
-    waits = [waits_of(step_times(program, trace, number)) for number in range(len(many))]
-    assert waits == [each.waits for each in expected]
+    for engine in used:
+        trace = engines.run(program, engine)
+        assert trace.task("admitted").tolist() == [each.admitted for each in expected]
+        assert trace.task("finish").tolist() == [each.finish for each in expected]
+        waits = [waits_of(step_times(program, trace, number)) for number in range(len(many))]
+        assert waits == [each.waits for each in expected]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

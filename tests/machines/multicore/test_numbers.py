@@ -14,6 +14,7 @@ from lstmsim.machines.multicore import steps as numbers
 from lstmsim.machines.multicore.steps import computed, steps_of
 from tests.machines.multicore.chips import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
+from tests.strategies import examples
 
 MACHINE = many_cores(64)
 
@@ -44,13 +45,12 @@ def plain(division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return c
 
 
-@pytest.mark.parametrize("seed", range(80))
-def test_integers_equal_numpy(seed: int) -> None:
+def test_integers_equal_numpy() -> None:
     """Any blocks, sub-blocks and buffer: the executor needs no plan."""
-    division = drawn_division(seed)
-    a, b = operands(division.product, np.int64, seed)
-
-    assert np.array_equal(computed(MACHINE, division, a, b), a @ b)
+    for seed in range(examples(60)):
+        division = drawn_division(seed)
+        a, b = operands(division.product, np.int64, seed)
+        assert np.array_equal(computed(MACHINE, division, a, b), a @ b), seed
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -154,6 +154,15 @@ def test_reliefs(relief: str, sub: bool, buffer: bool) -> None:
     assert division_of(TOY, product, whole, relief) == Division(product, whole)
 
 
+def test_a_buffer_is_for_blocks_of_less_than_half_a_caches_and_for_more_of_k_than_a_cache_holds() -> None:
+    chip = changed(TOY, l2_sets=1, llc_sets=2)
+    blocks = blocks_of(chip)
+    assert (blocks.mc, blocks.nc, blocks.kc) == (2, 8, 16)
+    assert not second_stage(chip, Cut("MK", 1, 1, 2, 1, 4, 16)).buffer
+    assert second_stage(chip, Cut("MK", 1, 1, 2, 1, 3, 16)).buffer
+    assert second_stage(chip, Cut("MK", 1, 1, 2, 1, 4, 17)).buffer
+
+
 def test_a_buffer_that_does_not_fit_is_not_recommended_but_may_be_asked_for() -> None:
     product, cut = Product(64, 64, 64), Cut("MK", 1, 1, 2, 64, 64, 32)
     assert not division_of(TOY, product, cut).buffer

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from heapq import heappop, heappush
 
-import pytest
-
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
@@ -16,6 +14,7 @@ from lstmsim.program.accounts import named_cycles
 from lstmsim.program.program import Phase, Program, Task
 from lstmsim.program.validate import validate
 from tests.machines.multicore.chips import TOY, changed
+from tests.strategies import examples
 from tools.multicore_waits import step_times, waits_of
 
 
@@ -188,25 +187,24 @@ def _until(phases: tuple[Phase, ...], threads: int) -> dict[str, list[int]]:
     return {name: trace.issue(name)[steps].tolist() for name in ("barrier_until", "memory_until")}
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
-def test_products(engine: str) -> None:
-    for seed in range(60):
+def test_products() -> None:
+    for seed in range(examples(40)):
         draw = random.Random(seed)
         machine = drawn_machine(draw)
         stage = drawn_stage(draw, machine, draw.randint(1, len(machine.cores)))
         program = program_of(machine, stage)
         validate(program)
-        trace = engines.run(program, engine)
         plain = Run(machine, 0, [Block((stage,))], 0, 0)
         plainly(machine, [plain])
-        assert trace.makespan_cycles == plain.finish, seed
-        assert waits_of(step_times(program, trace)) == plain.waits, seed
+        for engine in engines.ENGINES:
+            trace = engines.run(program, engine)
+            assert trace.makespan_cycles == plain.finish, seed
+            assert waits_of(step_times(program, trace)) == plain.waits, seed
 
 
-@pytest.mark.parametrize("engine", engines.ENGINES)
-def test_jobs_that_meet_in_the_memories(engine: str) -> None:
+def test_jobs_that_meet_in_the_memories() -> None:
     """Blocks that repeat, also backwards, several at once, with frames that come."""
-    for seed in range(25):
+    for seed in range(examples(20)):
         draw = random.Random(seed)
         machine = drawn_machine(draw)
         threads = draw.randint(1, len(machine.cores))
@@ -227,9 +225,9 @@ def test_jobs_that_meet_in_the_memories(engine: str) -> None:
             runs.append(Run(machine, first, blocks, arrival, interval))
         program = Program(cores_of(machine), tuple(tasks))
         validate(program)
-        trace = engines.run(program, engine)
         plainly(machine, runs)
-        assert trace.task("finish").tolist() == [run.finish for run in runs], seed
-        assert [waits_of(step_times(program, trace, number)) for number in range(len(runs))] == [
-            run.waits for run in runs
-        ], seed
+        for engine in engines.ENGINES:
+            trace = engines.run(program, engine)
+            assert trace.task("finish").tolist() == [run.finish for run in runs], seed
+            waits = [waits_of(step_times(program, trace, number)) for number in range(len(runs))]
+            assert waits == [run.waits for run in runs], seed

@@ -13,27 +13,30 @@ from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.steps import Step, compute_cycles, steps_of
 from tests.machines.multicore.chips import TOY, changed
 from tests.machines.multicore.drawn import drawn_division, many_cores
+from tests.strategies import examples
 
 
 def spans(step: Step) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     return step.rows, step.columns, step.ks
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_steps_multiply_each_pair_once(seed: int) -> None:
-    division = drawn_division(seed)
-    product = division.product
-    times = np.zeros((product.m, product.n, product.k), np.int8)
-    for step in (step for steps in steps_of(many_cores(64), division) for step in steps):
-        assert all(first < end for first, end in spans(step)[: 2 if step.update else 3])
-        times[tuple(slice(*span) for span in spans(step))] += 1
+def test_steps_multiply_each_pair_once() -> None:
+    for seed in range(examples(40)):
+        division = drawn_division(seed)
+        product = division.product
+        times = np.zeros((product.m, product.n, product.k), np.int8)
+        for step in (step for steps in steps_of(many_cores(64), division) for step in steps):
+            assert all(first < end for first, end in spans(step)[: 2 if step.update else 3]), seed
+            times[tuple(slice(*span) for span in spans(step))] += 1
+        assert times.min() == times.max() == 1, seed
 
-    assert times.min() == times.max() == 1
+
+def test_pieces_are_visited_by_number_then_by_place() -> None:
+    for seed in range(examples(40)):
+        visited_by_number_then_by_place(drawn_division(seed))
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_pieces_are_visited_by_number_then_by_place(seed: int) -> None:
-    division = drawn_division(seed)
+def visited_by_number_then_by_place(division: Division) -> None:
     threads = steps_of(many_cores(64), division)
     buffered = division.buffer and division.cut.p_k > 1
     visits: dict[object, list[Step]] = {}

@@ -19,6 +19,7 @@ from lstmsim.machines.parallel.jobs import fused_step, fused_text, per_step
 from lstmsim.machines.parallel.kernels.dense import gemv
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
+from lstmsim.machines.registry import target_of
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.cells import step_graph
@@ -28,7 +29,7 @@ from lstmsim.model.model import Layer
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import FlatNames
 from lstmsim.program.unflatten import tabled
-from lstmsim.studies.simulate.run import Run, explain, run
+from lstmsim.studies.simulate.run import Run, run
 
 SMALL = {
     "kind": "parallel-device",
@@ -59,7 +60,8 @@ def scenario(*jobs: dict[str, Any], **chip: Any) -> dict[str, Any]:
 )
 def test_both_engines_agree_and_everything_adds_up(name: str, fusion: str, batch: int) -> None:
     asked = scenario(job(name, batch, steps=1 if name == "lstm-layernorm" else 2), fusion=fusion)
-    fast, reference = (run(asked, engine=engine) for engine in ("fast", "reference"))
+    fast = run(asked, engine="fast")
+    reference = Run(fast.scenario, "reference", fast.program)
     assert fast.totals == reference.totals
     assert np.array_equal(fast.trace.issues, reference.trace.issues)
     assert sum(each.macs for each in fast.report.cores) == fast.scenario.jobs[0].macs
@@ -214,23 +216,29 @@ def test_what_the_other_split_rule_would_have_is_said_where_it_differs() -> None
     assert "split_rule" not in off
 
 
+def _changes(asked: dict[str, Any]) -> set[str]:
+    """What an explanation tries."""
+    loaded = lstmsim.load_scenario(asked)
+    return {each.name for each in target_of("parallel-device").changes(loaded.chip, loaded.jobs) if not each.refused}
+
+
 def test_what_if_tries_the_other_ways() -> None:
-    tried = {each.name for each in explain(run(scenario(job("lstm")))).what_if.alternatives}
+    tried = _changes(scenario(job("lstm")))
     assert "fused kernels" in tried
     assert not tried & {"kernels of cells", "costed splits"}
-    fused = {each.name for each in explain(run(scenario(job("slstm"), fusion="on"))).what_if.alternatives}
+    fused = _changes(scenario(job("slstm"), fusion="on"))
     # nothing else runs this cell
     assert not fused & {"kernels of cells", "persistent kernels", "fused kernels"}
     assert "costed splits" in fused
 
 
 def test_a_costed_split_is_the_quicker_one_for_a_long_row() -> None:
-    asked = {"chip": "v100", "jobs": [job("lstm-layernorm", steps=1, hidden=272, input=8)]}
+    asked = {"chip": "edge", "jobs": [job("lstm-layernorm", steps=1, hidden=272, input=8)]}
     paper, costed = (
         lstmsim.simulate(asked, overrides=["chip.fusion=on", f"chip.split_rule={rule}"]).makespan_cycles
         for rule in ("paper", "costed")
     )
-    assert costed < paper / 2
+    assert costed < 0.7 * paper
 
 
 def test_numbers_of_plans_are_those_of_the_chip() -> None:

@@ -111,13 +111,13 @@ def spmm_agrees(seed: int, choices: dict[str, list[Any]] = SPMM) -> bool:
 
 @pytest.mark.parametrize("hundred", [0, 1, *LONG])
 def test_spmm(hundred: int) -> None:
-    tried = [spmm_agrees(1000 * hundred + seed) for seed in range(30)]
-    assert sum(tried) > 10
+    tried = [spmm_agrees(1000 * hundred + seed) for seed in range(18)]
+    assert sum(tried) > 5
 
 
 def test_several_tiles_of_a_thread_block_follow_each_other() -> None:
     several = SPMM | {"blocks": [1, 2, 3, 7, 50], "warps": [1], "share": [False], "dispatch": ["demand"]}
-    assert sum(spmm_agrees(5000 + seed, several) for seed in range(25)) > 9
+    assert sum(spmm_agrees(5000 + seed, several) for seed in range(15)) > 5
 
 
 def spmv_agrees(seed: int) -> bool:

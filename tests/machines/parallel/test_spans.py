@@ -55,26 +55,22 @@ def test_hbp_on_a_real_matrix() -> None:
     device = device_of({"preset": "edge"})
     matrix = pruned(weight_matrix("resemblyzer:l1")[0], 0.8)
     x = np.ones(matrix.columns, np.float32)
-    variants = {
-        "linear": HbpOptions(64, 512),
-        "identity": HbpOptions(64, 512, "identity"),
-        "sort": HbpOptions(64, 512, "sort"),
-        "atomic": HbpOptions(64, 512, merge="atomic"),
-    }
+    # other hashes stand in test_study.py
+    variants = {"linear": HbpOptions(64, 512), "atomic": HbpOptions(64, 512, merge="atomic")}
     sums = {name: sum(spans(hbp_spmv(matrix, x, each, device).run, device)) for name, each in variants.items()}
-    assert sums == {"linear": 480815, "identity": 506404, "sort": 447642, "atomic": 480218}
+    assert sums == {"linear": 480815, "atomic": 480218}
     assert spans(hbp_conversion(matrix, ConvertOptions(64, 512), device).run, device) == [444435]
 
 
 def test_a_persistent_kernel_saves_launches_and_pays_for_barriers() -> None:
     device = device_of({"preset": "v100"})
-    sizes = RecurrentSizes(256, 256, 1, 3)
+    sizes = RecurrentSizes(128, 128, 1, 2)
     each, whole = (
         outcome(recurrent_layer(sizes, None, 0, device, persistent).run, device).makespan
         for persistent in (False, True)
     )
     # of two launches a step none is left but the first; two barriers a step cost 3830 cycles each
-    assert 5000 + 6 * 3830 < whole < each - 5 * (5000 - 3830)
+    assert 5000 + 4 * 3830 < whole < each - 3 * (5000 - 3830)
 
 
 def test_a_persistent_kernel_whose_blocks_do_not_fit_is_not_written() -> None:

@@ -30,7 +30,7 @@ def _equal_numpy(graph: Graph, step: AblationStep, device: FusionDevice) -> None
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_step_computes_what_the_graph_says(name: str) -> None:
     device = DEVICES[name]
-    for seed in range(7):
+    for seed in range(4):
         graph = random_graph(seed)
         for step in _steps(graph, device).values():
             _equal_numpy(graph, step, device)

@@ -91,7 +91,7 @@ SEEDS = range(50)
 
 @cache
 def with_all_checks(device: str) -> Counter[str]:
-    return runs(SEEDS, device)
+    return runs(SEEDS[:30], device)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,8 @@ def with_all_checks(device: str) -> Counter[str]:
 def test_without_a_check_plans_are_faults(check, device, said, monkeypatch):
     assert set(with_all_checks(device)) == {"right"}
     check(monkeypatch)
-    outcomes = runs(SEEDS, device)
+    # of graphs that would wait for each other there are few
+    outcomes = runs(SEEDS if check is without_cycles else SEEDS[:30], device)
     assert outcomes[said] >= 2, outcomes
     # none of them goes unseen
     assert not outcomes["wrong"], outcomes

@@ -18,6 +18,7 @@ from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_arithmetic
 from lstmsim.model.numerics.fixed_point import QFormat, VectorFormat
 from lstmsim.model.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus
+from tests.strategies import examples
 
 HALF = Fraction(1, 2)
 #: Outside every format.
@@ -153,7 +154,7 @@ def test_the_mixed_cell_reads_everything_that_is_no_table() -> None:
     assert kinds(MIXED)["rs"] == "scalar"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 @given(PRECISIONS, st.data())
 def test_every_node_is_rounded_exactly_and_saturation_is_counted(precision: Precision, data: st.DataObject) -> None:
     own = arithmetic_of(MIXED, precision, data.draw(st.integers(1, 3)))
@@ -169,7 +170,7 @@ def test_every_node_is_rounded_exactly_and_saturation_is_counted(precision: Prec
 
 
 @pytest.mark.parametrize("graph_of", [*CELLS.values(), MIXED], ids=lambda each: each.name)
-@settings(max_examples=4)
+@settings(max_examples=examples(3))
 @given(precision=PRECISIONS, data=st.data())
 def test_row_blocks_give_what_the_whole_gives(graph_of: Cell, precision: Precision, data: st.DataObject) -> None:
     own, other = arithmetic_of(graph_of, precision), arithmetic_of(graph_of, precision)
@@ -193,7 +194,7 @@ def test_row_blocks_give_what_the_whole_gives(graph_of: Cell, precision: Precisi
     assert own.overflowed == other.overflowed
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 @given(PRECISIONS, st.sampled_from([1e-30, 1.0, 1e12]), st.sampled_from([1e-30, 1.0, 1e12]), st.data())
 def test_sums_of_extreme_weights_and_inputs(
     precision: Precision, weight: float, size: float, data: st.DataObject

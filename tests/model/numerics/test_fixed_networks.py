@@ -18,7 +18,7 @@ from lstmsim.model.numerics.weights import Network, Stimulus, random_network, ra
 SIXTEEN = Precision(
     weight_bits=16, vector_bits=16, accumulator_bits=40, multiplier_bits=16, activation_entries=4096, activation_range=8
 )
-STEPS = 25
+STEPS = 15
 
 
 def network_of(name: str, hidden: int = 20, layers: int = 1, both: bool = False) -> Network:

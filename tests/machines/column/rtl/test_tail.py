@@ -67,14 +67,14 @@ def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
 
 @needs_icarus
 # the examples of the generated hardware as a whole go through the tail too
-@settings(max_examples=EXAMPLES // 13)
+@settings(max_examples=max(2, EXAMPLES // 13))
 @given(made=scenarios([*CELLS, *OWN_CELLS, *OWN_CELLS]))
 def test_random_blocks(made: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
     check(made, tmp_path_factory.mktemp("tail"))
 
 
 @needs_icarus
-@pytest.mark.parametrize("interval", [2200, 4090])
+@pytest.mark.parametrize("interval", [pytest.param(2200, marks=pytest.mark.long), 4090])
 def test_a_long_wait_for_a_frame_makes_stamps_old(interval: int, tmp_path: Path) -> None:
     chip = ColumnNpu("chip", 260, (ColumnCore(npe=16, ep=4, vp=4, threads=2, tail_width=2),))
     model = Model("m", (Layer(cell("mingru"), 5, 3),))
