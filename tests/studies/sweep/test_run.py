@@ -144,10 +144,10 @@ def test_a_file_that_is_no_sweep_is_refused_or_begun(tmp_path: Path, content: by
 
 @pytest.mark.usefixtures("one_by_one")
 def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_COMMIT_POINTS", 7)
+    monkeypatch.setattr(run, "COMMIT_SECONDS", 0)
     seen: list[run.Progress] = []
     run_sweep(spec(), tmp_path, jobs=1, progress=seen.append)
-    assert [each.done for each in seen] == [0, 7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert [each.done for each in seen] == [*range(61), 60]
     assert {each.total for each in seen} == {60}
 
 
