@@ -31,7 +31,7 @@ from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
-from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of, scenario_key
+from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest, point_key, row_of, scenario_key
 from lstmsim.studies.sweep.processes import YOUNG_OBJECTS, ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup

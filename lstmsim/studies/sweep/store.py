@@ -241,7 +241,8 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit all of the block or nothing of it, also with blocks inside it; `LstmsimError` for a full disk."""
-        if self.sql.in_transaction:
+        within = self.sql.in_transaction
+        if within:
             yield
             return
         try:

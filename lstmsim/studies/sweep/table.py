@@ -281,16 +281,32 @@ def _points(count: int) -> str:
 
 def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
     """Judge the points of a file by its own objectives, or by others; rivals are points that do the same work."""
-    by = tuple(objectives) if objectives is not None else objectives_of(store)
+    return _judged(store, tuple(objectives) if objectives is not None else objectives_of(store), [])[0]
+
+
+def judged_rows(store: Store) -> tuple[Judgement, list[Row]]:
+    """Judge the points of a file by its own objectives, and give the simulated ones without most of their numbers.
+
+    A row has the point's number, what it sets, its objectives, and whether it fits.
+    """
+    more = [*(axis.name for axis in varied(store)), *(name for name in chip_names(store) if name in _COLUMNS)]
+    judged, found = _judged(store, objectives_of(store), more)
+    return judged, [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _judged(store: Store, by: tuple[Objective, ...], more: Sequence[str]) -> tuple[Judgement, dict[str, Sequence[Any]]]:
+    """Judge the points of a file; give also the columns by which they are judged, and more of them."""
     text = ", ".join(f"typeof({quoted(name)})" for name in NUMBERS)
     wrong = f"SELECT key FROM results WHERE status = 'done' AND 'text' IN ({text})"
     if list(store.read(f"{wrong} LIMIT 1")):
         for (point,) in store.rows(["point"], f"WHERE key IN ({wrong}) LIMIT 1"):
             raise store.damage(f"point {point} has text instead of a number")
-    names = _judged_by(store, by)
-    found = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
+    judged_by = _judged_by(store, by)
+    names = list(dict.fromkeys([*judged_by, *more]))
+    columns = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
+    found: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
     try:
-        return _judgement(by, found)
+        return _judgement(by, [found[name] for name in judged_by]), found
     except (TypeError, ValueError) as error:
         raise store.damage(error) from None
 
