@@ -183,6 +183,8 @@ def _written(column: Sequence[Any]) -> Iterable[str]:
         return map(float.__repr__, column)
     if kinds == {int}:
         return map({each: str(each) for each in set(column)}.__getitem__, column)
+    if kinds == {str} and "".join(column).isalnum() and all(column):
+        return column
     texts = {each: _quoted(each) for each in set(column) if each.__class__ is str and not each.isalnum()}
     return [texts.get(each, each) if each.__class__ is str else "" if each is None else str(each) for each in column]
 
