@@ -69,20 +69,27 @@ def served(count: int) -> None:
     serve({"chip": "column-npu-4x16k", "jobs": jobs}, requests=count)
 
 
-#: Four jobs of two models of other kinds beside that of the space.
-_MIX = [
-    {"model": "lstm-512", "steps": 25},
-    {"model": "gru-1024", "steps": 5},
-    {"model": "lstm-256", "steps": 25, "arrival": 500},
-    {"model": "gru-1024", "steps": 5, "arrival": 1000},
-]
+#: What the points of a sweep run: two LSTMs, one, one of two layers, and four jobs of three models.
+_JOBS: dict[str, list[dict[str, Any]]] = {
+    "two": _SPACE["scenario"]["jobs"],
+    "one": [{"model": "lstm-512", "steps": 25}],
+    "layers": [{"model": {"layers": [{"cell": "lstm", "input": 512, "hidden": 512}] * 2}, "steps": 25}],
+    "four": [
+        {"model": "lstm-512", "steps": 25},
+        {"model": "gru-1024", "steps": 5},
+        {"model": "lstm-256", "steps": 25, "arrival": 500},
+        {"model": "gru-1024", "steps": 5, "arrival": 1000},
+    ],
+}
 
 
-def swept(processes: int, times: int = 1, mixed: bool = False) -> None:
+def swept(processes: int, times: int = 1, what: str = "two") -> None:
     """A whole sweep of 5,772 points, with its tables; or of so many times as many, each time with a step more."""
-    jobs = _MIX if mixed else _SPACE["scenario"]["jobs"]
-    steps = {"path": "jobs.0.steps", "values": list(range(25, 25 + times))}
-    space = {"scenario": {**_SPACE["scenario"], "jobs": jobs}, "axes": {**_SPACE["axes"], "steps": steps}}
+    axes = {**_SPACE["axes"], "steps": {"path": "jobs.0.steps", "values": list(range(25, 25 + times))}}
+    if what == "layers":
+        more = [f"jobs.0.model.layers.1.{each}" for each in ("hidden", "input")]
+        axes["hidden"] = {**axes["hidden"], "path": [*axes["hidden"]["path"], *more]}
+    space = {"scenario": {**_SPACE["scenario"], "jobs": _JOBS[what]}, "axes": axes}
     with tempfile.TemporaryDirectory() as folder:
         result = sweep(space, folder, jobs=processes)
         if result.progress.done - result.progress.infeasible - result.progress.failed != times * _POINTS:
@@ -96,10 +103,8 @@ TASKS: dict[str, Callable[[], None]] = {
     "served-250000": lambda: served(250_000),
     "served-1000000": lambda: served(1_000_000),
     "sweep-1": lambda: swept(1),
-    "sweep-2": lambda: swept(2),
-    "sweep-2-more": lambda: swept(2, 10),
-    "mix-2": lambda: swept(2, mixed=True),
-    "mix-2-more": lambda: swept(2, 5, mixed=True),
+    **{f"{what}-2": partial(swept, 2, what=what) for what in _JOBS},
+    **{f"{what}-2-more": partial(swept, 2, 10, what) for what in _JOBS},
 }
 
 
@@ -120,22 +125,20 @@ def of_task(name: str, times: int = 1) -> Cost:
 def sweep_rows() -> list[list[str]]:
     """Whole sweeps in new processes, and rates without the start: of the further points of a larger space."""
     what, whole = f"a whole sweep of {_POINTS:,} points", "with its tables, a new process"
-    one, two, more = of_task("sweep-1", 2), of_task("sweep-2", 2), of_task("sweep-2-more")
-    mixed, mixed_more = of_task("mix-2", 2), of_task("mix-2-more")
-    rates = {
-        f"{what} of two LSTMs {whole}": (one, None, 1),
-        "the same in 2 threads": (two, None, 1),
-        "each further point of 10 times as many": (two, more, 9),
-        f"{what} of four jobs {whole}, in 2 threads": (mixed, None, 1),
-        "each further point of 5 times as many": (mixed, mixed_more, 4),
-    }
+    rates: dict[str, tuple[Cost, Cost | None]] = {f"{what} of two LSTMs {whole}": (of_task("sweep-1", 2), None)}
+    names = {"two": "two LSTMs", "one": "one LSTM", "layers": "one LSTM of two layers", "four": "four jobs"}
+    for key, name in names.items():
+        few, more = of_task(f"{key}-2", 2), of_task(f"{key}-2-more")
+        rates[f"{what} of {name} {whole}, in 2 threads"] = (few, None)
+        rates[f"each further point of 10 times as many, of {name}"] = (few, more)
     rows = []
-    for name, (cost, larger, times) in rates.items():
+    for name, (cost, larger) in rates.items():
         wall, cpu = (
             end - begin for begin, end in zip(cost[:2] if larger else (0, 0), (larger or cost)[:2], strict=True)
         )
-        rows.append([name, "points/s", f"{times * _POINTS / wall:,.0f}"])
-        rows.append([name, "points/CPU s", f"{times * _POINTS / cpu:,.0f}"])
+        points = 9 * _POINTS if larger else _POINTS
+        rows.append([name, "points/s", f"{points / wall:,.0f}"])
+        rows.append([name, "points/CPU s", f"{points / cpu:,.0f}"])
     return rows
 
 

@@ -39,6 +39,7 @@ Names are imported when they are first used, so that importing the package is ch
 
 from __future__ import annotations
 
+from os.path import exists
 from typing import Any
 
 __version__ = "0.1.0"
@@ -67,7 +68,8 @@ def __getattr__(name: str) -> Any:
             value = import_module("lstmsim.studies.shared.request").called(value)
         globals()[name] = value
         return value
-    if name.startswith("__"):
+    # Python asks for a package here before it imports it, and needs no hint
+    if name.startswith("__") or exists(f"{__path__[0]}/{name}"):
         raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
     from lstmsim.base.wording import nearest
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -71,6 +72,37 @@ def test_records_are_dataclasses_that_do_not_change() -> None:
         one.ep = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         del one.ep
+
+
+def wide() -> Any:
+    class Wide:
+        ep: int
+        loose: dict[str, int] = field(default_factory=dict)
+        name: str = field(default="a", kw_only=True)
+        own: list[int] = field(default_factory=list, init=False)
+        late: int = field(default=3, init=False)
+
+        def __post_init__(self) -> None:
+            self.own.append(self.ep)
+
+    return Wide
+
+
+def test_records_are_made_as_dataclasses_are() -> None:
+    made, plain = record(wide()), dataclass(frozen=True)(wide())
+    assert str(inspect.signature(made)) == str(inspect.signature(plain))
+    given: list[tuple[tuple[Any, ...], dict[str, str]]] = [((1,), {}), ((1, {"k": 2}), {"name": "b"})]
+    for values, named in given:
+        one, other = made(*values, **named), plain(*values, **named)
+        assert (repr(one), vars(one)) == (repr(other), vars(other))
+    wrong: list[tuple[Any, ...]] = [(), (1, {}, "b")]
+    for values in wrong:
+        sentences = []
+        for each in (made, plain):
+            with pytest.raises(TypeError) as error:
+                each(*values)
+            sentences.append(str(error.value))
+        assert sentences[0] == sentences[1]
 
 
 def test_a_record_may_have_no_fields_and_methods_of_its_own() -> None:

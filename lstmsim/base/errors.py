@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from lstmsim.base.records import record
 
 #: After so many mistakes the rest of a file is not looked at.
 MAX_MISTAKES = 100
@@ -18,7 +20,7 @@ class LstmsimError(Exception):
     """
 
 
-@dataclass(frozen=True)
+@record
 class Mistake:
     """One thing wrong with what the user gave: where, and a sentence that says what was expected.
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import click
 
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Described, keys_of
+from lstmsim.base.records import record
 from lstmsim.base.wording import listed
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.shared.request import sentence_of
@@ -169,7 +170,7 @@ def _reading(read: Callable[[Any], Any], default: Any = None) -> Callable[[click
     return callback
 
 
-@dataclass(frozen=True)
+@record
 class Output:
     """A file that a command may write.
 

@@ -63,7 +63,7 @@ class OperationClasses:
 _RHYTHM = "fewer steps show the same rhythm"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PerStep:
     """Bounds on the operations of one step of a job.
 
@@ -76,7 +76,7 @@ class PerStep:
     packed: int = 1  # how many of its operations take the room of one that is held as an object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TooLarge:
     """Why jobs are too many operations to simulate.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lstmsim.base.errors import InputError
+from lstmsim.base.records import record
 from lstmsim.model.scenario import Chip, Job
 
 #: In place of a price, where a change gives other outputs.
 OTHER_NUMBERS = "it changes what is computed: see `lstmsim accuracy`"
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """A changed chip, or changed jobs."""
 

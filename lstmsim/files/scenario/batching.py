@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from fractions import Fraction
 from math import ceil
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,9 @@ def batching_of(entry: BatchingEntry, name: str, frequency_mhz: float) -> Batchi
     """What an entry says; `name`: the job entry's own, among all entries."""
     wait = entry.max_wait_cycles
     if entry.max_wait_us is not None:
+        # imported here, because few jobs have it
+        from fractions import Fraction
+
         # as people write the numbers, not as the machine rounds them
         wait = ceil(Fraction(repr(entry.max_wait_us)) * Fraction(repr(frequency_mhz)))
     pool = entry.pool or ""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice, product, repeat
-from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from lstmsim.base.bounds import MAX_JOBS
@@ -73,7 +72,8 @@ def unique_names(names: list[str]) -> list[str]:
 
 def _letters() -> Iterator[str]:
     """a ... z, aa, ab ... zz, aaa ..."""
-    return ("".join(word) for length in count(1) for word in product(ascii_lowercase, repeat=length))
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return ("".join(word) for length in count(1) for word in product(letters, repeat=length))
 
 
 def entry_keys(names: Sequence[str]) -> list[tuple[str, int]]:

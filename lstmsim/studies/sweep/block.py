@@ -41,7 +41,9 @@ class Column(NamedTuple):
         return np.array([make(value) for value in self.values])[self.places]
 
     def of(self, points: Ints | NDArray[np.bool_]) -> Column:
-        """The column of some points, with the values that these have."""
+        """The column of some points, with the values that these have; the same one where every point is marked."""
+        if points.dtype == bool and points.all():
+            return self
         used, places = np.unique(self.places[points], return_inverse=True)
         return Column([self.values[each] for each in used.tolist()], places)
 

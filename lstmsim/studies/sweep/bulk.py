@@ -300,7 +300,8 @@ class Bulk(Parts):
         numbers = np.array(points, np.int64)
         columns, usual = block(self.resolver.setup.sweep, numbers)
         rest += numbers[~usual].tolist()
-        numbers, columns = numbers[usual], {name: each.of(usual) for name, each in columns.items()}
+        wanted = np.flatnonzero(usual)
+        numbers, columns = numbers[wanted], {name: each.of(wanted) for name, each in columns.items()}
         chips = self._parts(self._chips, self._chip_names, columns, self._chip)
         jobs = self._parts(self._jobs, self._job_names, columns, self._job)
         return self._ready(numbers, columns, chips, jobs, rest)

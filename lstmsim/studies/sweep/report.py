@@ -23,6 +23,7 @@ from lstmsim.studies.sweep.table import (
     grouped,
     is_own,
     judge,
+    judged_rows,
     records,
     varied,
     work_of,
@@ -38,10 +39,10 @@ def front_of(store: Store) -> tuple[list[str], Section | None]:
 
     There is neither where nothing was simulated.
     """
-    rows = [row for row in records(store) if row["status"] == "done"]
+    judged, rows = judged_rows(store)
     if not rows:
         return [], None
-    judged, counted, given = judge(store), fitting(store), [axis.name for axis in varied(store)]
+    counted, given = fitting(store), [axis.name for axis in varied(store)]
     works = list(grouped(rows, work_of(store)).values())
     scenario = about_of(store).scenario
     start = f"{short_name(scenario, 60)}: " if scenario else ""

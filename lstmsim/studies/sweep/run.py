@@ -31,7 +31,7 @@ from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep import dispatch as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
-from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Rows, digest, point_key, row_of, scenario_key
+from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest, point_key, row_of, scenario_key
 from lstmsim.studies.sweep.processes import YOUNG_OBJECTS, ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
@@ -39,7 +39,7 @@ from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
 from lstmsim.studies.sweep.stability import stable
 from lstmsim.studies.sweep.store import COMMIT_SECONDS, SPELLING, STATUSES, Store, checksum, quoted, sidecars
-from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
+from lstmsim.studies.sweep.table import About, Fresh, about_of, export, keep, objectives_of, table_names
 
 #: Sentences about paths that lead nowhere, and about files that lack something: no value of an axis changes them.
 _NOWHERE = re.compile(
@@ -172,7 +172,6 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
 
-_COMMIT_POINTS = 5000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
 
@@ -244,11 +243,12 @@ def sweep(request: SweepRequest) -> SweepResult:
         left, counts = _left(setup, store, wanted, request.retry_failed)
         if request.progress:
             request.progress(counts)
-        counts = _compute(setup, store, left, counts, request)
+        fresh = None if store.has_points() else Fresh(store)
+        counts = _compute(setup, store, left, counts, request, fresh)
         store.tidy()
         holds = None if request.stability is None else stable(setup, store, request.stability)
         stamp = _stamp(setup) if counts.done > counts.infeasible + counts.failed else None
-        written = tuple(export(store, stem))
+        written = tuple(export(store, stem, fresh))
         return SweepResult(store.path, written, counts, store.dropped, store.rebuilt, stamp, holds)
 
 
@@ -316,8 +316,13 @@ def _points(left: bytearray) -> Iterator[int]:
     return (point for point, flag in enumerate(left) if flag)
 
 
-def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, request: SweepRequest) -> Progress:
-    """Compute the points that are left, and commit results as they come in."""
+def _compute(
+    setup: Setup, store: Store, left: bytearray, counts: Progress, request: SweepRequest, fresh: Fresh | None
+) -> Progress:
+    """Compute the points that are left, and commit results as they come in.
+
+    fresh: is told of them.
+    """
     count = sum(left)
     if not count:
         if request.dask is not None:
@@ -325,19 +330,18 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
             pool.dask_executor(request.dask)[0].shutdown(wait=False)
         return counts
     results = results_of(setup, _points(left), count, request.jobs, request.dask)
-    waiting = Rows([], [], [])
     last = time.monotonic()
 
     def commit() -> None:
-        store.record(waiting)
-        for each in waiting:
-            each.clear()
+        store.commit()
         if request.progress:
             request.progress(counts)
 
     try:
         for rows in results:
-            waiting.add(rows)
+            store.take(rows)
+            if fresh is not None:
+                fresh.add(rows)
             statuses = [row[_STATUS] for row in rows.results]
             counts = replace(
                 counts,
@@ -345,7 +349,7 @@ def _compute(setup: Setup, store: Store, left: bytearray, counts: Progress, requ
                 infeasible=counts.infeasible + statuses.count("infeasible"),
                 failed=counts.failed + statuses.count("failed"),
             )
-            if len(waiting.points) >= _COMMIT_POINTS or time.monotonic() - last >= COMMIT_SECONDS:
+            if time.monotonic() - last >= COMMIT_SECONDS:
                 commit()
                 last = time.monotonic()
     finally:

@@ -246,36 +246,58 @@ class Store:
             yield
             return
         try:
-            self.sql.execute("BEGIN IMMEDIATE")
-            yield
-            self.sql.execute("COMMIT")
-        except sqlite3.Error as error:
-            if not _of_the_machine(error):
-                raise self.damage(error) from None
-            raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
+            with self._said():
+                self.sql.execute("BEGIN IMMEDIATE")
+                yield
+                self.sql.execute("COMMIT")
         finally:
             if self.sql.in_transaction:
                 self.sql.execute("ROLLBACK")
 
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Take back what is not committed, and say why, where SQLite cannot go on."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if self.sql.in_transaction:
+                self.sql.execute("ROLLBACK")
+            if not _of_the_machine(error):
+                raise self.damage(error) from None
+            raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
+
     def record(self, rows: Rows) -> None:
         """Write outcomes, all in one commit; done results are never replaced."""
+        self.take(rows)
+        self.commit()
+
+    def take(self, rows: Rows) -> None:
+        """Write outcomes that last from the next `commit` on."""
         if not rows.points:
             return
-        with self.transaction():
+        with self._said():
+            if not self.sql.in_transaction:
+                self.sql.execute("BEGIN IMMEDIATE")
             self.put(rows.results, rows.points)
             self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", rows.timings)
 
+    def commit(self) -> None:
+        """Let all that was taken last."""
+        with self._said():
+            if self.sql.in_transaction:
+                self.sql.execute("COMMIT")
+
     def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
         """Insert rows of `results` and `points`; a failed result makes room for another one."""
-        changed = ", ".join(
-            f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason", "checksum")
-        )
-        again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
         if results:
-            checked = ((*row, checksum(row)) for row in results)
+            changed = ", ".join(
+                f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason", "checksum")
+            )
+            again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
+            checked = [(*row, checksum(row)) for row in results]
             self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
         if points:
-            checked = ((*row, checksum(row)) for row in points)
+            checked = [(*row, checksum(row)) for row in points]
             self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
 
     def tidy(self) -> None:
@@ -307,6 +329,10 @@ class Store:
         """Say whether there are simulated results that belong to no point."""
         text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
         return bool(list(self.read(text)))
+
+    def has_points(self) -> bool:
+        """Say whether any point has been written."""
+        return bool(list(self.read("SELECT 1 FROM points LIMIT 1")))
 
     def statuses(self) -> Iterator[tuple[int, str]]:
         """Give every point that has a result, with its status."""

@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.base.csv_table import CsvWriter
+from lstmsim.base.csv_table import CsvWriter, lines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.studies.sweep.columns import NUMBERS, PREFIX
+from lstmsim.studies.sweep.evaluate import Rows
 from lstmsim.studies.sweep.spec import Axis, Objective, described
 from lstmsim.studies.sweep.store import Store, quoted
 
@@ -280,23 +281,48 @@ def _points(count: int) -> str:
 
 def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
     """Judge the points of a file by its own objectives, or by others; rivals are points that do the same work."""
-    by = tuple(objectives) if objectives is not None else objectives_of(store)
-    work = work_of(store)
+    return _judged(store, tuple(objectives) if objectives is not None else objectives_of(store), [])[0]
+
+
+def judged_rows(store: Store) -> tuple[Judgement, list[Row]]:
+    """Judge the points of a file by its own objectives, and give the simulated ones without most of their numbers.
+
+    A row has the point's number, what it sets, its objectives, and whether it fits.
+    """
+    more = [*(axis.name for axis in varied(store)), *(name for name in chip_names(store) if name in _COLUMNS)]
+    judged, found = _judged(store, objectives_of(store), more)
+    return judged, [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _judged(store: Store, by: tuple[Objective, ...], more: Sequence[str]) -> tuple[Judgement, dict[str, Sequence[Any]]]:
+    """Judge the points of a file; give also the columns by which they are judged, and more of them."""
+    text = ", ".join(f"typeof({quoted(name)})" for name in NUMBERS)
+    wrong = f"SELECT key FROM results WHERE status = 'done' AND 'text' IN ({text})"
+    if list(store.read(f"{wrong} LIMIT 1")):
+        for (point,) in store.rows(["point"], f"WHERE key IN ({wrong}) LIMIT 1"):
+            raise store.damage(f"point {point} has text instead of a number")
+    judged_by = _judged_by(store, by)
+    names = list(dict.fromkeys([*judged_by, *more]))
+    columns = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
+    found: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
     try:
-        text = ", ".join(f"typeof({quoted(name)})" for name in NUMBERS)
-        wrong = f"SELECT key FROM results WHERE status = 'done' AND 'text' IN ({text})"
-        if list(store.read(f"{wrong} LIMIT 1")):
-            for (point,) in store.rows(["point"], f"WHERE key IN ({wrong}) LIMIT 1"):
-                raise store.damage(f"point {point} has text instead of a number")
-        names = ["point", "turned_away", *(each.column for each in by), *work]
-        found = list(zip(*store.rows(names, "WHERE status = 'done'"), strict=True)) or [()] * len(names)
-        points, away, given, groups = found[0], found[1], found[2 : 2 + len(by)], found[2 + len(by) :]
-        costs = [_costs(each, values) for each, values in zip(by, given, strict=True)]
-        same = list(zip(*groups, strict=True)) or [()] * len(points)
-        flags = marks(np.stack(costs, axis=1), same)
-        on_front, knees = (frozenset(np.array(points, int)[each].tolist()) for each in flags)
+        return _judgement(by, [found[name] for name in judged_by]), found
     except (TypeError, ValueError) as error:
         raise store.damage(error) from None
+
+
+def _judged_by(store: Store, objectives: Sequence[Objective]) -> list[str]:
+    """The columns that decide which points no other beats."""
+    return ["point", "turned_away", *(each.column for each in objectives), *work_of(store)]
+
+
+def _judgement(by: tuple[Objective, ...], found: Sequence[Sequence[Any]]) -> Judgement:
+    """Judge points of which the columns of `_judged_by` are given."""
+    points, away, given, groups = found[0], found[1], found[2 : 2 + len(by)], found[2 + len(by) :]
+    costs = [_costs(each, values) for each, values in zip(by, given, strict=True)]
+    same = list(zip(*groups, strict=True)) or [()] * len(points)
+    flags = marks(np.stack(costs, axis=1), same)
+    on_front, knees = (frozenset(np.array(points, int)[each].tolist()) for each in flags)
     unknown = {each.column: int(np.isnan(own).sum()) for each, own in zip(by, costs, strict=True)}
     lacking = {name: count for name, count in unknown.items() if count}
     return Judgement(by, on_front, knees, len(points), lacking, sum(map(bool, away)))
@@ -320,19 +346,60 @@ def table(store: Store) -> Iterator[list[Any]]:
 
 def _batches(store: Store) -> Iterator[list[Sequence[Any]]]:
     """The columns of the table for some points after the other."""
-    judged = judge(store)
-    text, names = described(judged.objectives), columns(store)
+    judged, names = judge(store), columns(store)
     stored, before = [name for name in names if name not in _JUDGED], names.index(_JUDGED[0])
     rows = store.rows(stored)
     while some := list(islice(rows, _BATCH_ROWS)):
         found: list[Sequence[Any]] = list(zip(*some, strict=True))
-        done = [each == "done" for each in found[stored.index("status")]]
-        by = [text if each else None for each in done]
-        on = [
-            [int(point in of) if each else None for point, each in zip(found[0], done, strict=True)]
-            for of in (judged.front, judged.knees)
-        ]
-        yield [*found[:before], by, *on, *found[before:]]
+        own = _judged_columns(judged, found[0], found[stored.index("status")])
+        yield [*found[:before], *own, *found[before:]]
+
+
+def _judged_columns(judged: Judgement, points: Sequence[int], statuses: Sequence[str]) -> list[list[Any]]:
+    """The columns `_JUDGED` of some points."""
+    text, done = described(judged.objectives), [each == "done" for each in statuses]
+    on = [
+        [int(point in of) if each else None for point, each in zip(points, done, strict=True)]
+        for of in (judged.front, judged.knees)
+    ]
+    return [[text if each else None for each in done], *on]
+
+
+class Fresh:
+    """The table of a file without points, as text: of points that come now, so that their rows need not be read again.
+
+    store: the file, with what its points are judged by.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._by, self._axes = objectives_of(store), len(varied(store))
+        self._names = [name for name in columns(store) if name not in _JUDGED]
+        self._judged_by = _judged_by(store, self._by)
+        self._columns: dict[str, list[Any]] = {name: [] for name in ("status", *self._judged_by)}
+        #: Of each point what stands before and behind the columns `_JUDGED`.
+        self._texts: tuple[list[str], list[str]] = ([], [])
+
+    def add(self, rows: Rows) -> None:
+        """Take over further points."""
+        if not rows.points:
+            return
+        (key, *numbers, reason), (point, _, *values) = (list(zip(*some, strict=True)) for some in rows[:2])
+        found = [point, *values[: self._axes], *numbers, *values[self._axes :], reason, key]
+        for own, some in zip(self._texts, (found[:-2], found[-2:]), strict=True):
+            own += lines(some)
+        for name, column in zip(self._names, found, strict=True):
+            if name in self._columns:
+                self._columns[name] += column
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the table, in the order of the points."""
+        order = np.argsort(np.array(self._columns["point"], np.int64), kind="stable").tolist()
+        found = {name: [column[each] for each in order] for name, column in self._columns.items()}
+        done = [each == "done" for each in found["status"]]
+        judged = _judgement(self._by, [list(compress(found[name], done)) for name in self._judged_by])
+        own = lines(_judged_columns(judged, found["point"], found["status"]))
+        before, behind = ([column[each] for each in order] for column in self._texts)
+        return map(",".join, zip(before, own, behind, strict=True))
 
 
 def records(store: Store) -> Iterator[dict[str, Any]]:
@@ -354,13 +421,18 @@ def table_names(stem: str) -> list[str]:
     return [f"{stem}.csv", *([f"{stem}.parquet"] if find_spec("pyarrow") is not None else [])]
 
 
-def export(store: Store, stem: str) -> list[str]:
-    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; give their names. Equal tables, equal bytes."""
+def export(store: Store, stem: str, fresh: Fresh | None = None) -> list[str]:
+    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; give their names. Equal tables, equal bytes.
+
+    fresh: all points of the file, if they have just come.
+    """
     written = table_names(stem)
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)
         rows.writerow(columns(store))
-        for some in _batches(store):
+        if fresh is not None:
+            rows.writelines(fresh.lines())
+        for some in _batches(store) if fresh is None else ():
             rows.writecolumns(some)
     for name in written[1:]:
         _write_parquet(store, name)

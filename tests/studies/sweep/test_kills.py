@@ -30,7 +30,7 @@ def killing(self, results, points):
 
 if __name__ == "__main__":
     # Every point is a commit, so that a kill finds the file in all its states.
-    run._COMMIT_POINTS = run.pool._MOST_POINTS = bulk.CHUNK = 1
+    run.COMMIT_SECONDS, run.pool._MOST_POINTS, bulk.CHUNK = 0, 1, 1
     put, Store.put, Store.left = Store.put, killing, int(sys.argv[3])
     run.sweep(spec(), sys.argv[1], jobs=int(sys.argv[2]))
 """

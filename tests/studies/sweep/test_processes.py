@@ -97,7 +97,7 @@ def test_a_sweep_whose_workers_are_killed_gives_the_same_table(
                     os.kill(worker.pid, signal.SIGKILL)
                     killed.append(worker.pid)
 
-    monkeypatch.setattr(run, "_COMMIT_POINTS", 1)
+    monkeypatch.setattr(run, "COMMIT_SECONDS", 0)
     monkeypatch.setattr(pool, "_MOST_POINTS", 2)
     result = run_sweep(spec(), tmp_path, jobs=2, progress=kill_one)
     assert (len(set(killed)) > 1, result.progress.failed) == (True, 0)

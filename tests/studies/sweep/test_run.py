@@ -79,6 +79,19 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
     assert computed == list(range(60))
 
 
+def test_points_that_come_now_give_the_table_that_is_read_back(tmp_path: Path) -> None:
+    named = {"path": "jobs.0.model.name", "values": ["a,b", "=1+1", 'q"x', "1e3", "é", "two words"]}
+    every = spec(objectives={"minimise": ["latency_ms_p99"], "maximise": ["utilization", "ep"]})
+    every["axes"] = {"name": named, **every["axes"]}
+    run_sweep(every, tmp_path, jobs=2)
+    first = table(tmp_path)
+    (tmp_path / "sweep.csv").unlink()
+    assert run_sweep(every, tmp_path, jobs=1).progress.reused == 360
+    assert table(tmp_path) == first
+    assert b",1,0," in first
+    assert b"infeasible" in first
+
+
 @pytest.mark.usefixtures("one_by_one")
 def test_an_error_of_ours_in_one_point_is_kept_and_shown(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,10 +157,10 @@ def test_a_file_that_is_no_sweep_is_refused_or_begun(tmp_path: Path, content: by
 
 @pytest.mark.usefixtures("one_by_one")
 def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_COMMIT_POINTS", 7)
+    monkeypatch.setattr(run, "COMMIT_SECONDS", 0)
     seen: list[run.Progress] = []
     run_sweep(spec(), tmp_path, jobs=1, progress=seen.append)
-    assert [each.done for each in seen] == [0, 7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert [each.done for each in seen] == [*range(61), 60]
     assert {each.total for each in seen} == {60}
 
 
