@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,15 @@ _MOST_STARTS = 64
 
 @dataclass
 class _Kind:
-    """Jobs that are alike but for their arrivals: those that cannot be rejected and run on one core."""
+    """Jobs that are alike but for their arrivals: those that cannot be rejected and run on one core.
+
+    batches: (inferences, members) of each batch in which such a job may run.
+    """
 
     model: Model
     steps: int
     interval: int
-    batch: int
+    batches: tuple[tuple[int, int], ...]
     allowed: tuple[int, ...]
     releases: list[int] = field(default_factory=list)
 
@@ -113,8 +117,7 @@ class _Bounding:
             shared["contexts"] = sum(self.contexts[entry] for entry in self.entry_of)
             shared["spread"] = max(comes) - min(comes)
             shared["comes"] = tuple(sorted(comes))
-            units = self._least(kinds[0], self._entries(kinds[0].allowed)[0]).work
-            each = [[self._best(kind, "work", unit) for kind in kinds] for unit in units]
+            each = [[self._best(kind, "work", unit) for kind in kinds] for unit in self._units(kinds)]
             works = [(reduce(np.minimum, own), np.asarray(count)) for own in each]
             shared["shared"] = ((reduce(np.minimum, shared["held"]), shared["contexts"]), *works)
         return Bounded(broken, makespan, tuple(latencies), leave, whole, **shared)
@@ -127,7 +130,9 @@ class _Bounding:
             releases.append(job.arrival + (0 if job.after is None else releases[job.after]))
             if job.may_leave or job.settled(count).split:
                 continue
-            key = (job.model, job.steps, job.frame_interval, job.batch, job.cores)
+            most = 0 if job.batching is None else min(job.batching.max_batch_size, len(jobs))
+            batches = tuple((size, size) for size in range(1, most + 1)) or ((job.batch, 1),)
+            key = (job.model, job.steps, job.frame_interval, batches, job.cores)
             if key not in made:
                 made[key] = _Kind(*key[:-1], job.allowed(count))
             made[key].releases.append(releases[-1])
@@ -136,24 +141,33 @@ class _Bounding:
     def _entries(self, allowed: Sequence[int]) -> list[int]:
         return list(dict.fromkeys(self.entry_of[each] for each in allowed))
 
-    def _least(self, kind: _Kind, entry: int) -> Least:
-        job = (kind.model, kind.steps, kind.interval, kind.batch)
+    def _least(self, kind: _Kind, entry: int, batch: int) -> Least:
+        job = (kind.model, kind.steps, kind.interval, batch)
         if (*job, entry) not in self.known:
             self.known[*job, entry] = self.machine.least(self.cores[entry], *job)
         return self.known[*job, entry]
 
     def _best(self, kind: _Kind, what: str, unit: str = "", place: int = 0) -> Column:
-        """The least of a number of a job over the cores that it may use and that can run it."""
+        """The least of a number of a job over its batches and the cores that it may use and that can run it.
+
+        Of what a batch takes each member has its part.
+        """
         best: Column = np.asarray(NEVER)
-        for entry in self._entries(kind.allowed):
-            least = getattr(self._least(kind, entry), what)
+        for entry, (batch, members) in product(self._entries(kind.allowed), kind.batches):
+            least = getattr(self._least(kind, entry, batch), what)
             number = least[unit][place] if unit else least
+            if what != "alone" and not place:
+                number = number // members
             best = np.minimum(best, np.where(self.able[kind.model][entry], number, NEVER))
         return best
 
+    def _units(self, kinds: Sequence[_Kind]) -> list[str]:
+        """The units that work on one job at a time."""
+        return list(self._least(kinds[0], self._entries(kinds[0].allowed)[0], kinds[0].batches[0][0]).work)
+
     def _shared(self, kinds: Sequence[_Kind], makespan: dict[str, Column]) -> None:
         """Bounds of jobs that share cores: what they take there in sum, spread evenly, from some arrival on."""
-        units = list(self._least(kinds[0], self._entries(kinds[0].allowed)[0]).work)
+        units = self._units(kinds)
         for cores in dict.fromkeys(kind.allowed for kind in kinds):
             among = [kind for kind in kinds if set(kind.allowed) <= set(cores)]
             held = [self._best(kind, "held") for kind in among]
