@@ -23,7 +23,7 @@ from lstmsim.files.yaml.document import LABEL
 from lstmsim.machines.assembly import SIZE_WORDS
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.sweep.columns import NUMBERS
-from lstmsim.studies.sweep.resolve import Resolver, Setup, core_keys, key_path_of, quick_path
+from lstmsim.studies.sweep.resolve import Resolver, Setup, core_keys, key_path_of, override, quick_path
 from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.spec import Axis, Value
 from lstmsim.studies.sweep.spec_file import MAX_POINTS
@@ -76,6 +76,10 @@ class Space:
     def values(self, point: int) -> dict[str, Value]:
         """Give the values of a point by key."""
         return {self.keys[name]: value for name, value in self.setup.sweep.values(point).items()}
+
+    def changes(self, point: int) -> tuple[str, ...]:
+        """Give all that is set in the scenario to make a point of it, as texts `KEY=VALUE`."""
+        return (*self.setup.overrides, *(override(key, value) for key, value in self.values(point).items()))
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:

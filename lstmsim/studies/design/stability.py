@@ -43,7 +43,7 @@ class Stable:
         values = found.points
         firsts = [
             sorted(values, key=lambda point: (values[point][place], values[point], point))[:_FEW]
-            for place in range(len(measure.minimise))
+            for place in range(len(measure.names))
         ]
         asked = {*(each.point for each in self.best), *(each.point for each in rivals)}
         self.points = sorted(asked.union(*firsts))
@@ -65,9 +65,9 @@ class Stable:
             for each in (self._again(point, vary) for point in self.points)
             if each.values is not None and each.kept
         }
-        if len(self.measure.minimise) == 1:
+        if len(self.measure.names) == 1:
             return {"the best design": self._first(values, 0)}
-        least = {f"the least {name}": self._first(values, place) for place, name in enumerate(self.measure.minimise)}
+        least = {f"the least {name}": self._first(values, place) for place, name in enumerate(self.measure.names)}
         on = _on_front(values)
         return least | {
             f"design {each.point:,} is on the front": "yes" if each.point in on else "no" for each in self.best
@@ -101,7 +101,7 @@ class Stable:
         """Which designs were asked again, in a sentence; empty: all that there are."""
         if len(self.points) == self.space.size:
             return ""
-        several = len(self.measure.minimise) > 1
+        several = len(self.measure.names) > 1
         kinds = (
             f"the first {len(self.best)} of the front, and up to {_FEW} simulated ones that have least of each"
             if several

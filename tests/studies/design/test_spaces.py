@@ -13,7 +13,7 @@ from lstmsim.studies.design.bounds.jobs import bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
 from lstmsim.studies.design.judge import Judge
 from lstmsim.studies.design.result import Design
-from lstmsim.studies.design.space import Broken, space_of
+from lstmsim.studies.design.space import Box, Broken, space_of
 from lstmsim.studies.fit.device import device
 from lstmsim.studies.sweep.columns import NUMBERS
 from tests.studies.design.spaces import axes, every, scenario
@@ -160,6 +160,7 @@ def test_members_of_batches_share_the_thread_of_the_batch() -> None:
     assert [each.point for each in found.best] == truth.front()[:10]
     # eight jobs that ran one by one would hold the thread for longer than two batches of four do
     (box,) = space_of(base, {"chip.cores.0.threads": [1]}, []).boxes()
+    assert isinstance(box, Box)
     own = bounded(box)
     assert own is not None
     assert own.makespan["contexts"] < 8 * own.makespan["recurrence"]
