@@ -23,7 +23,7 @@ JOBS: list[dict[str, Any]] = [
     {"name": "b", "model": "gru-512", "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}},
 ]
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": JOBS}
-AXES = {C + "ep": [8, 16], C + "vp": [64, 1024]}
+AXES = {C + "ep": [8, 16], C + "vp": [64, 128, 1024]}
 BOUND, UNTIL = 0.004, 2000
 
 
@@ -63,10 +63,10 @@ def test_the_best_bears_the_most_and_those_that_may_bear_more_are_named() -> Non
     may = {each for each, own in enumerate(truth) if (own.fails_from or np.inf) > max(rates) and each != best.point}
     assert {each.choice.point for each in found.alike} == may
     assert found.proven == (not may)
-    assert sum(found.pruned.values()) + found.simulated == found.space == 4
+    assert sum(found.pruned.values()) + found.simulated == found.space == 6
     assert found.pruned["load"] > 0
     for rival in found.rivals:
-        (point,) = [each for each in range(4) if space.values(each) == {**best.values, rival.key: rival.value}]
+        (point,) = [each for each in range(6) if space.values(each) == {**best.values, rival.key: rival.value}]
         assert rival.objective == rates[point] > 0
     assert "requests/s" in found.to_text()
     assert found.to_dict()["maximise"] == ["requests_per_second"]
