@@ -24,7 +24,7 @@ JOBS: list[dict[str, Any]] = [
 ]
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": JOBS}
 AXES = {C + "ep": [8, 16], C + "vp": [64, 128, 1024]}
-BOUND, UNTIL = 0.004, 2000
+BOUND, UNTIL = 0.004, 1000
 
 
 def asked(**more: Any) -> dict[str, Any]:
