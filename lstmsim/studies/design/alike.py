@@ -128,7 +128,7 @@ class Alikes:
         dicts = [(number, job) for number, job in enumerate(jobs) if isinstance(job, dict)]
         drawn = [number for number, job in dicts if isinstance(job.get("arrival"), dict)]
         counts = [override(f"jobs.{number}.count", factor * int(jobs[number].get("count", 1))) for number in drawn]
-        texts = [*self.space.changes(point), *(counts if factor > 1 else ())]
+        texts = [*setup.overrides, *self.space.settings(point), *(counts if factor > 1 else ())]
         return build_scenario(checked_scenario(document, texts, setup.scenario_name))
 
 

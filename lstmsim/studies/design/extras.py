@@ -83,7 +83,7 @@ def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, 
     chosen = list(different.values())[::-1] if different else best
     for name, each in zip(chip_names(folder), chosen, strict=False):
         document = copied(space.setup.document)
-        checked_scenario(document, space.changes(each.point), space.setup.scenario_name)
+        checked_scenario(document, [*space.setup.overrides, *space.settings(each.point)], space.setup.scenario_name)
         names.append(name)
         with whole_file(name) as file:
             file.write(yaml_text(document.data["chip"]))

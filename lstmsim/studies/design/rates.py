@@ -44,19 +44,24 @@ class Borne(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked of every design; `searched`: whether its highest rate is sought."""
+    """What is asked of every design.
+
+    overrides: what is set in all of them.
+    searched: whether the highest rate is sought.
+    """
 
     scenario: Path | Mapping[str, Any]
+    overrides: tuple[str, ...]
     bound_ms: float
     percentile: int
     requests: int
     at_rate: float | None
     searched: bool
 
-    def answer(self, changes: Sequence[str], beat: float | None) -> Borne:
+    def answer(self, settings: Sequence[str], beat: float | None) -> Borne:
         """Ask one design; beat: a rate that another one keeps, so that less is not worth a search."""
         try:
-            return self._answer(changes, beat)
+            return self._answer((*self.overrides, *settings), beat)
         except InputError:
             # of this chip alone: other arrivals are more than it can do, or its load is not known
             return Borne(None, None, None)
@@ -73,9 +78,9 @@ class Question(NamedTuple):
         found = saturate(self.scenario, self.bound_ms, **asked)
         return Borne(found.rate, found.fails_from, keeps)
 
-    def key(self, changes: Sequence[str], beat: float | None) -> str:
+    def key(self, settings: Sequence[str], beat: float | None) -> str:
         """A name of all that decides an answer."""
-        own = key_of(Asked(self.scenario, tuple(changes), self.requests, 0))
+        own = key_of(Asked(self.scenario, (*self.overrides, *settings), self.requests, 0))
         return f"{own}-{self.bound_ms!r}-{self.percentile}-{self.at_rate!r}-{self.searched}-{beat!r}"
 
 
@@ -91,7 +96,7 @@ class Rates:
     def __init__(self, question: Question, space: Space, folder: Path | None, jobs: int | None) -> None:
         self.question, self.space, self.jobs = question, space, jobs
         self.known: dict[int, tuple[float | None, Borne]] = {}
-        self.mix = _mix_of(question.scenario, space.setup.overrides)
+        self.mix = _mix_of(question.scenario, question.overrides)
         self._kept = Kept[Borne](folder, "rates", _FORMAT, "borne", Borne._asdict, lambda data: Borne(**data))
 
     def most(self, box: Box) -> Column:
@@ -104,30 +109,35 @@ class Rates:
         for point in points:
             before, borne = self.known.get(point, (inf, None))
             if borne is None or not (before in (None, beat) or borne.rate is not None):
-                changes = self.space.changes(point)
-                key = self.question.key(changes, beat)
+                settings = self.space.settings(point)
+                key = self.question.key(settings, beat)
                 answer = self._kept.read(key)
                 if answer is None:
-                    missing[point] = changes, key
+                    missing[point] = settings, key
                 else:
                     self.known[point] = beat, answer
         with Workers(processors() if self.jobs is None else self.jobs) as workers:
             run = Ahead(partial(Question.answer, self.question), workers)
-            run.expect((changes, beat) for changes, _ in missing.values())
-            for point, (changes, key) in missing.items():
-                answer = run(changes, beat)
+            run.expect((settings, beat) for settings, _ in missing.values())
+            for point, (settings, key) in missing.items():
+                answer = run(settings, beat)
                 self._kept.write(key, answer)
                 self.known[point] = beat, answer
 
 
-def rates_for(request: DesignRequest, space: Space) -> Rates | None:
-    """The rates that a request asks for; None: none."""
+def rates_for(request: DesignRequest, space: Space, fixed: Sequence[str]) -> Rates | None:
+    """The rates that a request asks for; None: none. fixed: what the space sets beside its keys."""
     if BEARS not in request.maximise and request.at_rate is None:
         return None
     assert request.bound_ms is not None, "checked before"
-    scenario = drawn_anew(request.scenario)
     question = Question(
-        scenario, request.bound_ms, request.percentile, request.until, request.at_rate, BEARS in request.maximise
+        drawn_anew(request.scenario),
+        (*fixed, *request.overrides),
+        request.bound_ms,
+        request.percentile,
+        request.until,
+        request.at_rate,
+        BEARS in request.maximise,
     )
     return Rates(question, space, request.folder, request.jobs)
 

@@ -77,7 +77,7 @@ def design(request: DesignRequest) -> Design:
     if request.announce is not None:
         request.announce(f"space: {space.size:,} designs: {_listed(space)}")
     with _store(request, space) as store:
-        rates = rates_for(request, space)
+        rates = rates_for(request, space, fixed)
         known = known_of(space, there, request, least, rates)
         bound = None if rates else request.bound_ms
         limit = None if bound is None else (PERCENTILES[request.percentile], bound)

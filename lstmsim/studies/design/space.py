@@ -77,9 +77,9 @@ class Space:
         """Give the values of a point by key."""
         return {self.keys[name]: value for name, value in self.setup.sweep.values(point).items()}
 
-    def changes(self, point: int) -> tuple[str, ...]:
-        """Give all that is set in the scenario to make a point of it, as texts `KEY=VALUE`."""
-        return (*self.setup.overrides, *(override(key, value) for key, value in self.values(point).items()))
+    def settings(self, point: int) -> tuple[str, ...]:
+        """Give the values of a point as texts `KEY=VALUE`."""
+        return tuple(override(key, value) for key, value in self.values(point).items())
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:

@@ -33,7 +33,7 @@ def asked(**more: Any) -> dict[str, Any]:
 
 def most_of(space: Space, scenario: Any, bound_ms: float, percentile: int) -> dict[int, float]:
     """The bound on the rate of each design."""
-    rates = Rates(Question(scenario, bound_ms, percentile, UNTIL, None, True), space, None, 1)
+    rates = Rates(Question(scenario, (), bound_ms, percentile, UNTIL, None, True), space, None, 1)
     most: dict[int, float] = {}
     for box in space.boxes():
         if not isinstance(box, Broken):
@@ -43,7 +43,7 @@ def most_of(space: Space, scenario: Any, bound_ms: float, percentile: int) -> di
 
 def searched(space: Space) -> list[Saturation]:
     return [
-        lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=space.changes(point))
+        lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=space.settings(point))
         for point in range(space.size)
     ]
 
@@ -86,7 +86,7 @@ def test_the_smallest_chip_that_bears_a_rate() -> None:
     for point in sorted(range(space.size), key=npe_of):
         try:
             kept = judge_rate(
-                SCENARIO, BOUND, rate, percentile=50, most_requests=UNTIL, overrides=space.changes(point)
+                SCENARIO, BOUND, rate, percentile=50, most_requests=UNTIL, overrides=space.settings(point)
             ).kept
         except InputError:
             continue
@@ -101,6 +101,11 @@ def test_a_front_of_size_and_rate_and_a_run_that_goes_on(tmp_path: Path, monkeyp
     more |= {"overrides": [C + "vp=null", C + "ep=16"]}
     found = lstmsim.design(SCENARIO, "none", **more)
     assert [each.objective[0] for each in found.best] == [4096, 16384]
+    # what is set beside the keys of the space holds in the searches, too
+    for each in found.best:
+        settings = [*more["overrides"], f"{C}npe={each.values[C + 'npe']}"]
+        alone = lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=settings)
+        assert alone.rate == each.objective[1]
     assert found.best[0].objective[1] < found.best[1].objective[1]
 
     def never(*_: object) -> None:
@@ -135,7 +140,7 @@ def compared(seed: int) -> int:
     space = space_of(base, {C + key: values for key, values in keys.items()}, [])
     most = most_of(space, base, 1e6, 50)
     for point, own in most.items():
-        assert capacity_of(base, space.changes(point)).bound_per_second <= own, (seed, point)
+        assert capacity_of(base, space.settings(point)).bound_per_second <= own, (seed, point)
     return len(most)
 
 
