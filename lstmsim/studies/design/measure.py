@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.judge import DOUBT, Judge, energy_of
-from lstmsim.studies.design.rates import Rates
+from lstmsim.studies.design.rates import Borne, Rates
 from lstmsim.studies.design.request import BEARS, OBJECTIVES
 from lstmsim.studies.design.result import Choice
 from lstmsim.studies.design.space import Space, rule_of, too_many
@@ -29,7 +29,6 @@ class Measure:
     """The walker of a walk: one for each judge; all share what was simulated.
 
     names: what is sought; of what is maximised values are below 0.
-    clocks: of each point in MHz.
     limit: (column, most ms) that a latency may be.
     results: simulates points.
     rates: what designs bear; None: nobody asked.
@@ -40,13 +39,12 @@ class Measure:
         space: Space,
         judge: Judge,
         names: Sequence[str],
-        clocks: NDArray[np.float64],
         limit: tuple[str, float] | None,
         store: Store | None,
         results: Callable[[Sequence[int]], Iterable[Rows]],
         rates: Rates | None = None,
     ) -> None:
-        self.space, self.judge, self.names, self.clocks = space, judge, tuple(names), clocks
+        self.space, self.judge, self.names = space, judge, tuple(names)
         self.limit, self.store, self.results, self.rates = limit, store, results, rates
         # a search of a rate takes seconds: the next ones are to know what it found
         self.batches = (16, 8192) if rates is None else (4, 16)
@@ -137,16 +135,7 @@ class Measure:
         named = dict(zip(NUMBERS, numbers, strict=True))
         kept = self.limit is None or named[self.limit[0]] <= self.limit[1]
         borne = None if self.rates is None else self.rates.known[point][1]
-        values = list[float]()
-        for each in self.names:
-            if each == BEARS:
-                values.append(-(borne.rate or 0.0) if borne else 0.0)
-            elif not OBJECTIVES[each]:
-                values.append(self._static(each, scenario or self.scenario(point)))
-            else:
-                value = named[OBJECTIVES[each]]
-                values.append(value / self.clocks[point] / 1000 if each == "ms" else float(value))
-        values = [float(each) for each in values]
+        values = [float(self._value(each, point, scenario, named, borne)) for each in self.names]
         if self.rates is None or borne is None:
             return Simulated(point, tuple(values), kept=kept)
         hope = tuple(-borne.hope if name == BEARS else value for name, value in zip(self.names, values, strict=True))
@@ -155,3 +144,14 @@ class Measure:
         keeps = borne.keeps if asked.at_rate is not None else True
         certain = keeps is False or (keeps and not asked.searched)
         return Simulated(point, tuple(values), kept=bears and keeps is True, hope=() if certain else hope)
+
+    def _value(
+        self, name: str, point: int, scenario: Scenario | None, named: Mapping[str, Any], borne: Borne | None
+    ) -> float:
+        """What is sought of a point; `named`: its numbers by column."""
+        if name == BEARS:
+            return -(borne.rate or 0.0) if borne else 0.0
+        if not OBJECTIVES[name]:
+            return self._static(name, scenario or self.scenario(point))
+        value: float = named[OBJECTIVES[name]]
+        return value / (scenario or self.scenario(point)).chip.frequency_mhz / 1000 if name == "ms" else value

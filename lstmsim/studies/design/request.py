@@ -134,6 +134,10 @@ class DesignRequest:
         int | None,
         Key("Most designs to simulate; the report says how far from the bound the search ends.", low=1, metavar="N"),
     ] = None
+    trials: Annotated[
+        int | None,
+        Key("So many designs that Optuna chooses, in place of all; of more than 10,000,000 too.", low=1, metavar="N"),
+    ] = None
     until: Annotated[
         int,
         Key(
@@ -185,6 +189,10 @@ def checked(request: DesignRequest) -> DesignRequest:
         for wrong, name in ((request.fill is not None, "fill"), ("share" in request.minimise, "minimise share")):
             if wrong:
                 raise InputError(Mistake(name, "needs a device, got none"))
+    if request.trials is not None:
+        others = {"most": request.most, "stability": request.stability, "several objectives": request.names[1:] or None}
+        for option in (each for each, value in others.items() if value is not None):
+            raise InputError(Mistake("trials", f"does not go with {option}"))
     if request.maximise or request.at_rate is not None:
         _check_rates(request, f"maximise {BEARS}" if request.maximise else "at_rate")
     return request

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import isfinite
+from functools import partial
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.rates import rates_for
 from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest, checked
-from lstmsim.studies.design.result import Design, written
+from lstmsim.studies.design.result import Design, More, Rival, written
 from lstmsim.studies.design.space import Space, space_of
 from lstmsim.studies.design.stability import Stable
+from lstmsim.studies.design.trials import MOST, Tally, chosen, optuna_study, tallied
 from lstmsim.studies.design.walk import (
     INACCURATE,
     INFEASIBLE,
@@ -35,6 +37,7 @@ from lstmsim.studies.design.walk import (
     TOO_LARGE,
     Found,
     Known,
+    Labels,
     Walk,
 )
 from lstmsim.studies.fit.device import device
@@ -43,6 +46,7 @@ from lstmsim.studies.shared.request import takes
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.run import made_folder, results_of
 from lstmsim.studies.sweep.spec import Objective
+from lstmsim.studies.sweep.spec_file import MAX_POINTS
 from lstmsim.studies.sweep.store import SPELLING, Store, sidecars
 from lstmsim.studies.sweep.table import About, export, keep, table_names
 
@@ -73,20 +77,26 @@ def design(request: DesignRequest) -> Design:
     judge.refuse(scenario)
     least = None if request.accuracy_db is None else Least(scenario, request.accuracy_db)
     axes, fixed = (request.axes, ()) if request.axes else default_space(scenario, there, request.overrides)
-    space = space_of(source, axes, [*fixed, *request.overrides])
+    study = None if request.trials is None else optuna_study()
+    space = space_of(source, axes, [*fixed, *request.overrides], MAX_POINTS if study is None else MOST)
     if request.announce is not None:
         request.announce(f"space: {space.size:,} designs: {_listed(space)}")
     with _store(request, space) as store:
         rates = rates_for(request, space, fixed)
-        known = known_of(space, there, request, least, rates)
+        bounds = partial(known_of, there=there, request=request, accurate=least, rates=rates)
         bound = None if rates else request.bound_ms
         limit = None if bound is None else (PERCENTILES[request.percentile], bound)
 
         def results(points: Sequence[int]) -> Any:
             return results_of(space.setup, points, len(points), request.jobs, request.dask)
 
-        measure = Measure(space, judge, request.names, known.clocks, limit, store, results, rates)
-        made = _Design(request, scenario, space, known, measure, tuple(fixed)).result()
+        measure = Measure(space, judge, request.names, limit, store, results, rates)
+        tick = request.progress or (lambda done, total: None)
+        if request.trials is None:
+            walked = _walked(bounds, space, measure, request.most, tick)
+        else:
+            walked = _tried(bounds, space, *chosen(space, measure, study, request.trials, tick))
+        made = _Design(request, scenario, space, walked, measure, tuple(fixed)).result()
         if store is None or request.folder is None:
             return made
         folder = os.fspath(request.folder)
@@ -124,6 +134,34 @@ def _store(request: DesignRequest, space: Space) -> Iterator[Store | None]:
         yield store
 
 
+@dataclass(frozen=True)
+class _Walked:
+    """What is known after the walk; least: the least bound of what was not looked at or could not be simulated."""
+
+    known: Known
+    labels: Labels | Tally
+    found: Found
+    least: float
+
+
+def _walked(
+    bounds: Callable[..., Known], space: Space, measure: Measure, most: int | None, tick: Callable[[int, int], None]
+) -> _Walked:
+    """Walk a space in the order of its bounds."""
+    known = bounds(space.size, space.boxes())
+    labels = known.labels.copy()
+    known.mark_too_large(labels)
+    found = Walk(known.bounds, labels, measure, most, tick).run()
+    left = [*np.flatnonzero(labels.label == LEFT).tolist(), *found.failed]
+    return _Walked(known, labels, found, known.bounds.least[left, 0].min(initial=inf))
+
+
+def _tried(bounds: Callable[..., Known], space: Space, found: Found, labels: dict[int, tuple[int, str]]) -> _Walked:
+    """Hold the best of designs that were chosen against the bounds of all."""
+    tally = tallied(space, found, labels, lambda box: bounds(len(box.points), [box]))
+    return _Walked(bounds(0, []), tally, found, tally.least)
+
+
 @dataclass
 class _Design:
     """One design, put together; `fixed`: what the space sets beside its keys."""
@@ -131,24 +169,23 @@ class _Design:
     request: DesignRequest
     scenario: Scenario
     space: Space
-    known: Known
+    walked: _Walked
     measure: Measure
     fixed: tuple[str, ...]
 
     def result(self) -> Design:
-        """Walk, and ask what is asked of the best."""
-        labels, several = self.known.labels.copy(), len(self.request.names) > 1
-        self.known.mark_too_large(labels)
-        tick = self.request.progress or (lambda done, total: None)
-        found = Walk(self.known.bounds, labels, self.measure, self.request.most, tick).run()
-        walked = set(self.measure.asked)
+        """Ask what is asked of the best."""
+        known, labels, found = self.walked.known, self.walked.labels, self.walked.found
+        several, walked = len(self.request.names) > 1, set(self.measure.asked)
         front = found.front()
         shown = front if several else front[:SHOWN]
         best = tuple(self.measure.choice(point, found.points[point]) for point in shown)
-        gap, proven = self._proof(found, front)
+        gap, proven = self._proof(front)
         single = bool(best) and not several
-        rivals = rivals_of(self.space, labels, self.measure, best[0]) if single else ()
-        more = more_of(self.known, self.measure, found, best[0]) if single else ()
+        rivals, more = tuple[Rival, ...](), tuple[More, ...]()
+        if single and isinstance(labels, Labels):
+            rivals = rivals_of(self.space, labels, self.measure, best[0])
+            more = more_of(known, self.measure, found, best[0])
         alikes = Alikes(self.space, self.request.names[0], self.request.until) if single and self._drawn() else None
         alike = (
             alikes.of(found, best[0], self.measure)
@@ -163,7 +200,7 @@ class _Design:
         extra = (alikes.runs if alikes else 0) + (stable.runs if stable else 0)
         return Design(
             scenario=self.scenario.name,
-            device="" if self.known.device is None else self.known.device.name,
+            device="" if known.device is None else known.device.name,
             minimise=tuple(self.request.minimise),
             maximise=tuple(self.request.maximise),
             axes={self.space.keys[axis.name]: axis.values for axis in self.space.axes},
@@ -185,27 +222,26 @@ class _Design:
             more=more,
             alike=alike,
             stability=holds,
-            bounded=self.known.complete,
+            bounded=known.complete,
             drawn=self._drawn(),
             remarks=tuple(self._remarks(found)),
             stamp=stamp_of_scenario(self.measure.scenario(front[0]), keys) if front else None,
-            **self._drawn_points(found),
+            **self._drawn_points(),
         )
 
-    def _drawn_points(self, found: Found) -> dict[str, Any]:
+    def _drawn_points(self) -> dict[str, Any]:
         """What the picture shows."""
-        points = np.flatnonzero(~np.isin(found.labels.label, OUT))
-        points = points[np.lexsort((points, *self.known.bounds.least[points].T[::-1]))]
+        found, least = self.walked.found, self.walked.known.bounds.least
         if len(self.request.names) > 1:
             return {"seen": tuple(tuple(map(abs, each)) for each in list(found.points.values())[:_DRAWN])}
+        points = np.flatnonzero(~np.isin(found.labels.label, OUT))
+        points = points[np.lexsort((points, *least[points].T[::-1]))] if len(points) else np.array(list(found.points))
         place = {point: float(number) for number, point in enumerate(points.tolist(), start=1)}
         seen = [(place[point], abs(values[0])) for point, values in found.points.items()]
-        ends = np.unique(np.geomspace(1, len(points), min(len(points), _CURVE)).astype(int)) if len(points) else points
-        least = np.abs(self.known.bounds.least[:, 0])
-        curve = [
-            (float(end), float(least[points[end - 1]])) for end in ends.tolist() if isfinite(least[points[end - 1]])
-        ]
-        return {"seen": tuple(seen[:_DRAWN]), "bounds": tuple(curve)}
+        many = len(points) if len(least) else 0
+        ends = np.unique(np.geomspace(1, many, min(many, _CURVE)).astype(int)) if many else points[:0]
+        curve = [(float(end), float(abs(least[points[end - 1], 0]))) for end in ends.tolist()]
+        return {"seen": tuple(seen[:_DRAWN]), "bounds": tuple(each for each in curve if isfinite(each[1]))}
 
     def _drawn(self) -> bool:
         """Whether what is minimised is a statistic of arrivals that are drawn."""
@@ -214,18 +250,14 @@ class _Design:
         drawn = any(isinstance(job, dict) and isinstance(job.get("arrival"), dict) for job in entries)
         return drawn and any(each in PERCENT_OF for each in self.request.minimise)
 
-    def _proof(self, found: Found, front: Sequence[int]) -> tuple[float | None, bool]:
+    def _proof(self, front: Sequence[int]) -> tuple[float | None, bool]:
         """How far the best is from the best bound left; and whether nothing else can be better."""
-        open_points = [*np.flatnonzero(found.labels.label == LEFT).tolist(), *found.failed]
-        unsure = found.unsure()
+        found, unsure = self.walked.found, self.walked.found.unsure()
         if len(self.request.names) > 1 or not front:
-            return None, not open_points and not unsure
+            return None, not (self.walked.labels.count(LEFT) or found.failed or unsure)
         best = found.points[front[0]][0]
-        least = min(
-            [*self.known.bounds.least[open_points, 0].tolist(), *(found.hopes[each][0] for each in unsure)],
-            default=best,
-        )
-        gap = max(0.0, (best - least) / abs(best)) if best else 0.0
+        least = min([self.walked.least, *(found.hopes[each][0] for each in unsure)])
+        gap = max(0.0, (best - least) / abs(best)) if best and least < inf else 0.0
         return (gap if isfinite(gap) else None), gap == 0.0
 
     def _remarks(self, found: Found) -> Iterator[str]:
@@ -248,7 +280,9 @@ class _Design:
             yield "Widths are not judged by accuracy: --accuracy-db does so, where weights and inputs are there."
         if "energy_j" in self.request.minimise:
             yield "Energies are relative, from a table of another process, and leave out the device."
-        if not self.known.complete:
+        if isinstance(self.walked.labels, Tally):
+            yield from self.walked.labels.remarks()
+        elif not self.walked.known.complete:
             yield "This machine gives no bounds: every design that fits was simulated."
         if found.failed:
             yield f"{len(found.failed):,} designs could not be simulated; their bounds count as left."

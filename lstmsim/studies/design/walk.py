@@ -111,13 +111,17 @@ class Bounds:
     which: NDArray[np.int8]
     names: tuple[str, ...]
 
+    def prune(self, labels: Labels, points: Numbers) -> None:
+        """Label points that a bound rules out."""
+        for number, name in enumerate(self.names):
+            labels.mark(points[self.which[points] == number], PRUNED, name)
+
 
 @dataclass(frozen=True)
 class Known:
     """What is known of all points before one is simulated.
 
     device: what they must fit; None: nothing.
-    clocks: of each in MHz.
     blocks: multiplier blocks that each needs at least.
     complete: whether all of them have bounds.
     """
@@ -125,7 +129,6 @@ class Known:
     device: Device | None
     labels: Labels
     bounds: Bounds
-    clocks: NDArray[np.float64]
     blocks: NDArray[np.int64]
     complete: bool
 
@@ -149,6 +152,13 @@ class Found:
     points: dict[int, tuple[float, ...]] = field(default_factory=dict)
     failed: list[int] = field(default_factory=list)
     hopes: dict[int, tuple[float, ...]] = field(default_factory=dict)
+
+    def note(self, each: Simulated, least: NDArray[np.float64]) -> None:
+        """Note a point that has values; least: its bounds."""
+        if each.kept and each.values is not None:
+            self.points[each.point] = each.values
+        if each.hope:
+            self.hopes[each.point] = tuple(np.maximum(each.hope, least).tolist())
 
     def front(self) -> list[int]:
         """The points that no other beats, the best first; with one objective the best and those equal to it."""
@@ -218,18 +228,14 @@ class Walk:
             hopeful = ~beaten(self.bounds.least[looked], self.best)
             taken = np.flatnonzero(hopeful)[:size]
             end = len(looked) if hopeful.sum() <= size else int(taken[-1]) + 1
-            self._prune(looked[:end][~hopeful[:end]])
+            self.bounds.prune(self.labels, looked[:end][~hopeful[:end]])
             self._batch(looked[taken].tolist())
             place, size = place + end, min(2 * size, most)
             self.tick(place, len(points))
         # the last batch may have found what beats those that are left
         left = points[self.labels.label[points] == LEFT]
-        self._prune(left[beaten(self.bounds.least[left], self.best)])
+        self.bounds.prune(self.labels, left[beaten(self.bounds.least[left], self.best)])
         return self.found
-
-    def _prune(self, points: Numbers) -> None:
-        for number, name in enumerate(self.bounds.names):
-            self.labels.mark(points[self.bounds.which[points] == number], PRUNED, name)
 
     def _batch(self, points: Sequence[int]) -> None:
         """Judge points, and simulate those that may be chosen."""
@@ -258,8 +264,4 @@ class Walk:
                 self.found.failed.append(each.point)
             return
         self.labels.mark([each.point], SIMULATED)
-        if each.kept:
-            self.found.points[each.point] = each.values
-        if each.hope:
-            own = np.maximum(each.hope, self.bounds.least[each.point])
-            self.found.hopes[each.point] = tuple(own.tolist())
+        self.found.note(each, self.bounds.least[each.point])

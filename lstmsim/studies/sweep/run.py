@@ -36,7 +36,7 @@ from lstmsim.studies.sweep.processes import YOUNG_OBJECTS, ProcessExecutor, proc
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Sweep
-from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
+from lstmsim.studies.sweep.spec_file import MAX_POINTS, SweepFile, load_sweep
 from lstmsim.studies.sweep.stability import stable
 from lstmsim.studies.sweep.store import COMMIT_SECONDS, SPELLING, STATUSES, Store, checksum, quoted, sidecars
 from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
@@ -51,12 +51,12 @@ _TRIED = 1000
 
 
 def prepare(
-    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = (), most: int = MAX_POINTS
 ) -> tuple[Setup, list[tuple[str, tuple[str, ...]]]]:
-    """Make the setup of a sweep file, and its axes as (name, paths)."""
+    """Make the setup of a sweep file, and its axes as (name, paths); most: points that it may have."""
     from lstmsim import __version__
 
-    file = load_sweep(source)
+    file = load_sweep(source, most)
     sweep = file.sweep
     document = copy.deepcopy(file.scenario)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from lstmsim.machines.bounds import Column
@@ -10,7 +12,7 @@ from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
 from lstmsim.studies.design.rates import Rates
 from lstmsim.studies.design.request import BEARS, OBJECTIVES, PERCENT_OF, DesignRequest
-from lstmsim.studies.design.space import Box, Broken, Space
+from lstmsim.studies.design.space import Box, Broken
 from lstmsim.studies.design.walk import INACCURATE, INFEASIBLE, PRUNED, Bounds, Known, Labels
 from lstmsim.studies.fit.device import Device
 
@@ -19,21 +21,24 @@ _ROUNDED = 1 - 1e-12
 
 
 def known_of(
-    space: Space, there: Device | None, request: DesignRequest, accurate: Least | None, rates: Rates | None
+    size: int,
+    boxes: Iterable[Box | Broken],
+    there: Device | None,
+    request: DesignRequest,
+    accurate: Least | None,
+    rates: Rates | None,
 ) -> Known:
     """Bound all points, and label those that break a rule or need too many multiplier blocks."""
-    size = space.size
-    labels, clocks = Labels.of(size), np.ones(size)
+    labels = Labels.of(size)
     least, which = np.zeros((size, len(request.names))), np.zeros(size, np.int8)
     least[:, [name == BEARS for name in request.names]] = -np.inf
     blocks = np.zeros(size, np.int64)
     names = {"": 0}
     complete = True
-    for box in space.boxes():
+    for box in boxes:
         if isinstance(box, Broken):
             labels.mark(box.points, INFEASIBLE, box.reason)
             continue
-        clocks[box.points] = box.scenario.chip.frequency_mhz
         if accurate is not None and (missed := accurate.missed(box.scenario)):
             labels.mark(box.points, INACCURATE, missed)
         own = bounded(box)
@@ -58,7 +63,7 @@ def known_of(
         if there is not None:
             needs = multiplier_blocks(box, there)
             blocks[box.points] = 0 if needs is None else np.where(own.whole, needs, 0)
-    return Known(there, labels, Bounds(least, which, tuple(names)), clocks, blocks, complete)
+    return Known(there, labels, Bounds(least, which, tuple(names)), blocks, complete)
 
 
 def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column, list[str]]]:
