@@ -166,6 +166,13 @@ def test_members_of_batches_share_the_thread_of_the_batch() -> None:
     assert own.makespan["contexts"] < 8 * own.makespan["recurrence"]
 
 
+def test_cores_whose_cycles_depend_on_data_are_refused_in_words() -> None:
+    chip = {"kind": "column-npu", "frequency_mhz": 250, "cores": [{"npe": 512, "ep": 4, "delta": {}}]}
+    jobs = [{"model": "lstm-256", "steps": 3, "density": {"x": 0.1, "h": 0.1, "seed": 1}}]
+    with pytest.raises(lstmsim.InputError, match="skipped columns depend on data"):
+        lstmsim.design({"chip": chip, "jobs": jobs}, "none", axes={"chip.cores.0.ep": [2, 4]}, jobs=1)
+
+
 def test_no_bound_is_above_the_truth() -> None:
     counts = sum((bounds_of(seed, 40) for seed in range(1018, 1032)), Counter())
     assert counts["points"] > 50
