@@ -270,6 +270,9 @@ class _Design:
         if any(".latency." in key or key.endswith("frequency_mhz") for key in keys):
             yield "Latencies and clocks are assumptions: nothing prices them here, so the least and the highest win."
         if self.measure.rates is not None:
+            ceiling = self.measure.rates.known[front[0]][1].ceiling if front and self.request.maximise else None
+            if ceiling is not None and len(self.request.names) == 1:
+                yield f"The best design certainly does not keep the bound from {ceiling:,.1f} requests/s on."
             yield (
                 f"Rates are those of lstmsim saturate: certain at 95 %, from runs of at most {self.request.until:,} "
                 "requests (--until). A design that is not certain to keep the bound is not chosen."
