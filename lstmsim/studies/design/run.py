@@ -44,11 +44,11 @@ from lstmsim.studies.fit.device import device
 from lstmsim.studies.shared.loading import file_or_data, load_scenario
 from lstmsim.studies.shared.request import takes
 from lstmsim.studies.shared.stamp import stamp_of_scenario
-from lstmsim.studies.sweep.run import made_folder, results_of
+from lstmsim.studies.sweep.run import begin, made_folder, results_of
 from lstmsim.studies.sweep.spec import Objective
 from lstmsim.studies.sweep.spec_file import MAX_POINTS
-from lstmsim.studies.sweep.store import SPELLING, Store, sidecars
-from lstmsim.studies.sweep.table import About, export, keep, table_names
+from lstmsim.studies.sweep.store import Store, sidecars
+from lstmsim.studies.sweep.table import About, export, table_names
 
 #: Best designs that the result names and that are written as files.
 SHOWN = 10
@@ -122,15 +122,9 @@ def _store(request: DesignRequest, space: Space) -> Iterator[Store | None]:
     for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem), *chip_names(folder)):
         refuse_if_read(each)
     with made_folder(folder), Store(f"{stem}.sqlite", create=True) as store:
-        setup = space.setup
-        columns = [
-            *((name, setup.sweep.paths[name]) for name in setup.sweep.names),
-            *((each, ()) for each in setup.chip.names),
-        ]
-        store.begin(f"{setup.identity} {SPELLING}", columns, space.size)
-        store.mend()
         judged = dict.fromkeys(OBJECTIVES[each] for each in request.minimise if OBJECTIVES[each])
-        keep(store, [Objective(each) for each in judged or ("makespan_cycles",)], About("design", ""))
+        objectives = [Objective(each) for each in judged or ("makespan_cycles",)]
+        begin(store, space.setup, objectives, About("design", ""))
         yield store
 
 
@@ -262,7 +256,7 @@ class _Design:
 
     def _remarks(self, found: Found) -> Iterator[str]:
         front = found.front()
-        rejected = self.measure.rejected(front[0]) if front else 0
+        rejected = self.measure.rejected(front[0]) if front and self.measure.rates is None else 0
         if rejected:
             text = "latencies are of those that it serves, and who rejects more has less to do"
             yield f"The best design rejects {rejected:,} requests: {text}."

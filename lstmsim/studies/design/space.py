@@ -281,7 +281,7 @@ def space_of(
         text = f"make {size:,} designs, at most {most:,} are possible: name fewer values{more}"
         raise InputError(Mistake("axes", text))
     try:
-        setup, _ = prepare({"scenario": scenario, "axes": entries}, overrides, most)
+        setup = prepare({"scenario": scenario, "axes": entries}, overrides, most)
     except InputError as error:
         raise InputError([_renamed(each, names) for each in error.mistakes]) from None
     space = Space(setup, names)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import counted
@@ -20,7 +18,6 @@ from lstmsim.studies.shared.stability import Vary, stability
 from lstmsim.studies.shared.stamp import keys_at
 from lstmsim.studies.sweep.columns import numbers_of
 from lstmsim.studies.sweep.evaluate import simulated
-from lstmsim.studies.sweep.table import front
 
 #: Best simulated designs by each of what is minimised that are asked again; designs of a front, of equal ones the
 #: first, about which there is a question each.
@@ -37,7 +34,7 @@ class Stable:
     def __init__(
         self, space: Space, measure: Measure, found: Found, best: Sequence[Choice], rivals: Sequence[Rival]
     ) -> None:
-        self.space, self.measure = space, measure
+        self.space, self.measure, self.found = space, measure, found
         different = {each.objective: each for each in reversed(best)}
         self.best: list[Choice] = sorted(different.values(), key=lambda each: each.objective)[:_OF_A_FRONT]
         values = found.points
@@ -68,7 +65,7 @@ class Stable:
         if len(self.measure.names) == 1:
             return {"the best design": self._first(values, 0)}
         least = {f"the least {name}": self._first(values, place) for place, name in enumerate(self.measure.names)}
-        on = _on_front(values)
+        on = Found(self.found.labels, values).front()
         return least | {
             f"design {each.point:,} is on the front": "yes" if each.point in on else "no" for each in self.best
         }
@@ -111,11 +108,3 @@ class Stable:
         verb = "was" if len(self.points) == 1 else "were"
         asked = f"only {counted(len(self.points), 'design')} of {self.space.size:,} {verb} asked again ({kinds})"
         return f"{asked}: {numbers}; another one could come before them"
-
-
-def _on_front(values: Mapping[int, tuple[float, ...]]) -> set[int]:
-    """The points that no other beats."""
-    if not values:
-        return set()
-    on: Iterable[bool] = front(np.array(list(values.values()))).tolist()
-    return {point for point, beats in zip(values, on, strict=True) if beats}

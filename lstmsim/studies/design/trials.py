@@ -115,13 +115,15 @@ def tallied(space: Space, found: Found, labels: dict[int, tuple[int, str]], know
     tally.least = inf
     looked, bounded = np.array(sorted(labels), np.int64), 0
     for box in space.boxes():
-        own, bounded = Labels.of(len(box.points)), bounded + len(box.points)
+        own = Labels.of(len(box.points))
         bounds = None
         if isinstance(box, Broken):
             own.mark(np.arange(len(box.points)), INFEASIBLE, box.reason)
+            bounded += len(box.points)
         else:
             part = known(replace(box, points=np.arange(len(box.points))))
             own, bounds = part.labels, part.bounds
+            bounded += len(box.points) if part.complete else 0
             part.mark_too_large(own)
         for place in np.flatnonzero(np.isin(box.points, looked)).tolist():
             own.label[place], name = labels[int(box.points[place])]
@@ -133,6 +135,6 @@ def tallied(space: Space, found: Found, labels: dict[int, tuple[int, str]], know
         for label in range(LEFT + 1, SIMULATED + 1):
             tally.numbers.update({(label, name): number for name, number in own.counts(label).items()})
     if bounded < space.size or found.failed:
-        # of those that are too large to be simulated nobody knows how good they are
+        # without bounds, or too large to be simulated: nobody knows how good they are
         tally.least = -inf
     return tally
