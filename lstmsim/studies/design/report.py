@@ -130,7 +130,11 @@ def _counts(result: Design) -> Section:
     )
     rows: list[list[Any]] = [[what, why, number] for what, each in groups for why, number in each.items()]
     rows.append(["all", "", result.space])
-    late = f"{result.late:,} of the simulated designs break the bound on latencies" if result.late else None
+    late = (
+        f"{result.late:,} of the simulated designs break the bound on latencies, or do not keep it for certain"
+        if result.late
+        else None
+    )
     extra = (
         f"{result.extra_runs:,} further simulations for what is said of the best design" if result.extra_runs else None
     )
@@ -156,7 +160,8 @@ def _asked(result: Design) -> Iterator[Section]:
 
 def _between(each: Alike) -> str:
     low, high = each.difference
-    return f"{low:+.3g} to {high:+.3g}" if isfinite(low) and isfinite(high) else each.reason
+    ends = f"{low:+.3g} to {high:+.3g}" if low < high else f"{low:+.3g}: {each.reason}"
+    return ends if isfinite(low) and isfinite(high) else each.reason or "not known"
 
 
 def _more(more: More, result: Design) -> str:
