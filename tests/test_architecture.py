@@ -68,6 +68,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "onnx": ("lstmsim.importers",),
     "google": ("lstmsim.importers",),
     "h5py": ("lstmsim.importers",),
+    "optuna": ("lstmsim.studies.design",),
     "pyarrow": ("lstmsim.studies.sweep",),
     "distributed": ("lstmsim.studies.sweep",),
     "perfetto": ("lstmsim.analysis.files",),

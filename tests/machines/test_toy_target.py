@@ -215,7 +215,7 @@ def test_keys_of_its_parts_are_swept_whatever_their_type(tmp_path: Path) -> None
 def test_numbers_within_their_bounds_need_no_reading(key: str, value: Any, *, quick: bool) -> None:
     """Bounds of a number with a fraction stay what they are; a truth value is no number."""
     axes = {"a": {"path": f"{CACHE}.{key}", "values": [0]}}
-    setup, _ = prepare({"scenario": FILE, "axes": axes})
+    setup = prepare({"scenario": FILE, "axes": axes})
     prepared = Resolver(setup)._prepare(())
     assert prepared is not None
     path = f"{CACHE}.{key}"

@@ -139,7 +139,7 @@ def loads(chip: ColumnNpu, cores: Sequence[Cores], counts: Sequence[int], jobs: 
         weights = job.model.macs_per_step
         room = reduce(np.maximum, [rooms[entry_of[each]] for each in job.allowed(len(entry_of))])
         over = np.maximum(weights - room, 0)
-        if not job.split and not job.may_leave:
+        if not job.split and not job.may_leave and job.batching is None:
             streamed = streamed + job.steps * over
             once[job.model] = np.where(over > 0, 0, weights)
     held = sum(room * count for room, count in zip(rooms, counts, strict=True))
@@ -190,13 +190,14 @@ class _Stage(NamedTuple):
 def least(core: Cores, model: Model, steps: int, interval: int, batch: int = 1) -> Least:
     """The least cycles of a job on a core."""
     bodies = _bodies(core, model)
-    tiles = sum(stage.tiles for body in bodies for stage in body)
-    turns = sum(stage.turns for body in bodies for stage in body)
-    alone = _finish(core, model, bodies, steps, interval)
-    held = _finish(core, model, bodies, steps, 0) if interval else alone
+    tiles = batch * steps * sum(stage.tiles for body in bodies for stage in body)
+    turns = batch * steps * sum(stage.turns for body in bodies for stage in body)
+    closing = bodies[-1][-1].closing
+    # each inference of a batch is in order as if it were alone, and all of their tiles come before the last results
+    alone = np.maximum(_finish(core, model, bodies, steps, interval), tiles - 1 + closing)
+    held = np.maximum(_finish(core, model, bodies, steps, 0), tiles - 1 + closing) if interval else alone
     # the tail's first turn comes no sooner than a tile's sums
-    work = {"array": (steps * tiles, bodies[-1][-1].closing), "tail": (steps * turns, core.mvm_cycles + 1)}
-    return Least(work, alone, held)
+    return Least({"array": (tiles, closing), "tail": (turns, core.mvm_cycles + 1)}, alone, held)
 
 
 def _finish(core: Cores, model: Model, bodies: Sequence[Sequence[_Stage]], steps: int, interval: int) -> Column:

@@ -128,6 +128,20 @@ class Alikes:
         dicts = [(number, job) for number, job in enumerate(jobs) if isinstance(job, dict)]
         drawn = [number for number, job in dicts if isinstance(job.get("arrival"), dict)]
         counts = [override(f"jobs.{number}.count", factor * int(jobs[number].get("count", 1))) for number in drawn]
-        texts = [override(key, value) for key, value in self.space.values(point).items()]
-        more = counts if factor > 1 else []
-        return build_scenario(checked_scenario(document, [*setup.overrides, *texts, *more], setup.scenario_name))
+        texts = [*setup.overrides, *self.space.settings(point), *(counts if factor > 1 else ())]
+        return build_scenario(checked_scenario(document, texts, setup.scenario_name))
+
+
+def unsure_of(found: Found, best: Choice, measure: Measure) -> tuple[Alike, ...]:
+    """Give the designs that may be better than the best one, as far as runs of its rates tell."""
+    alike, rates = [], measure.rates
+    if rates is None:
+        return ()
+    least = found.hopes.get(best.point, found.points[best.point])[0]
+    for point in sorted(found.unsure(), key=lambda each: found.hopes[each]):
+        (hope,) = found.hopes[point]
+        (value,) = found.points.get(point, (0.0,) if rates.question.searched else (hope,))
+        reason = "" if point in found.points else "it is not certain that it keeps the bound"
+        ends = abs(value) - abs(least), abs(hope) - best.objective[0]
+        alike.append(Alike(measure.choice(point, (value,)), ends, rates.question.requests, reason))
+    return tuple(alike)

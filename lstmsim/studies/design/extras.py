@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.result import Choice, More, Rival
 from lstmsim.studies.design.space import Space
 from lstmsim.studies.design.walk import INFEASIBLE, LEFT, OUT, TOO_LARGE, Found, Known, Labels, Walk
-from lstmsim.studies.sweep.resolve import override
 
 #: Chips that are written as files.
 _CHIPS = 3
@@ -34,11 +34,11 @@ def rivals_of(space: Space, labels: Labels, measure: Measure, best: Choice) -> t
         for key, point in space.neighbours(best.point)
         if labels.label[point] not in OUT and not measure.judged(point)[0]
     ]
-    rivals: dict[str, Rival] = {}
+    rivals: dict[str, tuple[float, int]] = {}
     for (key, _), each in zip(beside, measure.simulated([point for _, point in beside]), strict=True):
-        if each.values is not None and each.kept and (key not in rivals or each.values[0] < rivals[key].objective):
-            rivals[key] = Rival(key, space.values(each.point)[key], each.values[0], each.point)
-    return tuple(rivals.values())
+        if each.values is not None and each.kept:
+            rivals[key] = min(rivals.get(key, (inf, 0)), (each.values[0], each.point))
+    return tuple(Rival(key, space.values(point)[key], abs(value), point) for key, (value, point) in rivals.items())
 
 
 def more_of(known: Known, measure: Measure, found: Found, best: Choice) -> tuple[More, ...]:
@@ -52,7 +52,7 @@ def more_of(known: Known, measure: Measure, found: Found, best: Choice) -> tuple
         return ()
     keeps = {name for why in found.labels.counts(TOO_LARGE) for name in why.removeprefix(DOUBT).split(", ")}
     asked = [own.binds, *(each for each in own.resources if each.name in keeps and each.name != own.binds.name)]
-    made = []
+    made, values = [], found.points[best.point]
     # what was left out by `--most` is not looked at now either
     left = np.flatnonzero(found.labels.label == LEFT)
     for resource in asked:
@@ -62,8 +62,8 @@ def more_of(known: Known, measure: Measure, found: Found, best: Choice) -> tuple
         labels.label[left] = INFEASIBLE
         replace(known, device=larger).mark_too_large(labels)
         other = measure.with_judge(Judge(larger, measure.judge.allow))
-        again = Walk(known.bounds, labels, other, None, best=[best.objective]).run()
-        better = [point for point in again.front() if again.points[point] < best.objective]
+        again = Walk(known.bounds, labels, other, None, best=[values]).run()
+        better = [point for point in again.front() if again.points[point] < values]
         chosen = other.choice(better[0], again.points[better[0]]) if better else None
         made.append(More(resource.name, resource.words, chosen, not len(left) and not again.failed))
     return tuple(made)
@@ -83,8 +83,7 @@ def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, 
     chosen = list(different.values())[::-1] if different else best
     for name, each in zip(chip_names(folder), chosen, strict=False):
         document = copied(space.setup.document)
-        texts = [*space.setup.overrides, *(override(key, value) for key, value in each.values.items())]
-        checked_scenario(document, texts, space.setup.scenario_name)
+        checked_scenario(document, [*space.setup.overrides, *space.settings(each.point)], space.setup.scenario_name)
         names.append(name)
         with whole_file(name) as file:
             file.write(yaml_text(document.data["chip"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.judge import DOUBT, Judge, energy_of
-from lstmsim.studies.design.request import OBJECTIVES
+from lstmsim.studies.design.rates import Borne, Rates
+from lstmsim.studies.design.request import BEARS, OBJECTIVES
 from lstmsim.studies.design.result import Choice
 from lstmsim.studies.design.space import Space, rule_of, too_many
 from lstmsim.studies.design.walk import Simulated
@@ -27,23 +28,26 @@ Known = tuple[tuple[Any, ...] | None, str, bool]
 class Measure:
     """The walker of a walk: one for each judge; all share what was simulated.
 
-    rates: the clock of each point in MHz.
+    names: what is sought; of what is maximised values are below 0.
     limit: (column, most ms) that a latency may be.
     results: simulates points.
+    rates: what designs bear; None: nobody asked.
     """
 
     def __init__(
         self,
         space: Space,
         judge: Judge,
-        minimise: Sequence[str],
-        rates: NDArray[np.float64],
+        names: Sequence[str],
         limit: tuple[str, float] | None,
         store: Store | None,
         results: Callable[[Sequence[int]], Iterable[Rows]],
+        rates: Rates | None = None,
     ) -> None:
-        self.space, self.judge, self.minimise, self.rates = space, judge, tuple(minimise), rates
-        self.limit, self.store, self.results = limit, store, results
+        self.space, self.judge, self.names = space, judge, tuple(names)
+        self.limit, self.store, self.results, self.rates = limit, store, results, rates
+        # a search of a rate takes seconds: the next ones are to know what it found
+        self.batches = (16, 8192) if rates is None else (4, 16)
         self.resolver = Resolver(space.setup)
         self.known: dict[int, Known] = {}
         #: Points that were asked for, whether or not they had been simulated before.
@@ -64,8 +68,8 @@ class Measure:
 
     def judged(self, point: int) -> tuple[str, tuple[float, ...]]:
         """Why a point is out, and what is minimised of it as far as it is known without a simulation."""
-        plain = (0.0,) * len(self.minimise)
-        if self.judge.device is None and all(OBJECTIVES[each] for each in self.minimise):
+        plain = (0.0,) * len(self.names)
+        if self.judge.device is None and all(OBJECTIVES.get(each, BEARS) for each in self.names):
             return "", plain
         try:
             scenario = self.scenario(point)
@@ -73,9 +77,9 @@ class Measure:
             # the simulation says which rule it breaks
             return "", plain
         out = self.judge.out(scenario)
-        if not out and "share" in self.minimise and self.judge.judged(scenario).share is None:
+        if not out and "share" in self.names and self.judge.judged(scenario).share is None:
             out = f"{DOUBT}how much of the device it takes"
-        return out, plain if out else tuple(self._static(each, scenario) for each in self.minimise)
+        return out, plain if out else tuple(self._static(each, scenario) for each in self.names)
 
     def _static(self, name: str, scenario: Scenario) -> float:
         if name == "npe":
@@ -87,15 +91,18 @@ class Measure:
     def choice(self, point: int, objective: tuple[float, ...]) -> Choice:
         """A design with what it takes of the device."""
         fit = self.judge.fit(self.scenario(point))
-        return Choice(point, self.space.values(point), objective, fit.verdict if fit else "")
+        return Choice(point, self.space.values(point), tuple(map(abs, objective)), fit.verdict if fit else "")
 
     def rejected(self, point: int) -> int:
         """How many requests a point rejects that was simulated."""
         numbers = self.known[point][0]
         return 0 if numbers is None else int(numbers[NUMBERS.index("turned_away")])
 
-    def simulated(self, points: Sequence[int]) -> list[Simulated]:
-        """Simulate points that were not yet, and keep what comes out."""
+    def simulated(self, points: Sequence[int], best: NDArray[np.float64] | None = None) -> list[Simulated]:
+        """Simulate points that were not yet, and keep what comes out; best: values that are reached already.
+
+        With one objective no rate is searched that is surely not above the best one.
+        """
         missing = [each for each in points if each not in self.known]
         self.asked.update(points)
         for rows in self.results(missing) if missing else ():
@@ -103,6 +110,10 @@ class Measure:
                 self.store.record(rows)
             for (_, status, *numbers, reason), (point, *_) in zip(rows.results, rows.points, strict=True):
                 self.known[point] = self._known(status, tuple(numbers), reason)
+        if self.rates is not None:
+            reached = best is not None and len(best) and self.names == (BEARS,)
+            beat = float(-best.min()) if best is not None and reached else None
+            self.rates.ask([each for each in points if self.known[each][0] is not None], beat)
         return [self._simulated(each) for each in points]
 
     def _known(self, status: str, numbers: tuple[Any, ...], reason: str | None) -> Known:
@@ -123,11 +134,24 @@ class Measure:
         """
         named = dict(zip(NUMBERS, numbers, strict=True))
         kept = self.limit is None or named[self.limit[0]] <= self.limit[1]
-        values = []
-        for each in self.minimise:
-            if not OBJECTIVES[each]:
-                values.append(self._static(each, scenario or self.scenario(point)))
-            else:
-                value = named[OBJECTIVES[each]]
-                values.append(value / self.rates[point] / 1000 if each == "ms" else float(value))
-        return Simulated(point, tuple(float(each) for each in values), kept=kept)
+        borne = None if self.rates is None else self.rates.known[point][1]
+        values = [float(self._value(each, point, scenario, named, borne)) for each in self.names]
+        if self.rates is None or borne is None:
+            return Simulated(point, tuple(values), kept=kept)
+        hope = tuple(-borne.hope if name == BEARS else value for name, value in zip(self.names, values, strict=True))
+        asked = self.rates.question
+        bears = not asked.searched or borne.rate is not None
+        keeps = borne.keeps if asked.at_rate is not None else True
+        certain = keeps is False or (keeps and not asked.searched)
+        return Simulated(point, tuple(values), kept=bears and keeps is True, hope=() if certain else hope)
+
+    def _value(
+        self, name: str, point: int, scenario: Scenario | None, named: Mapping[str, Any], borne: Borne | None
+    ) -> float:
+        """What is sought of a point; `named`: its numbers by column."""
+        if name == BEARS:
+            return -(borne.rate or 0.0) if borne else 0.0
+        if not OBJECTIVES[name]:
+            return self._static(name, scenario or self.scenario(point))
+        value: float = named[OBJECTIVES[name]]
+        return value / (scenario or self.scenario(point)).chip.frequency_mhz / 1000 if name == "ms" else value

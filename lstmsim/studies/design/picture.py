@@ -32,7 +32,7 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
     with drawn(path, look=look) as figure:
         figure.fit(8.5, 5)
         axes = figure.subplots()
-        if len(result.minimise) > 1:
+        if len(result.names) > 1:
             _front(axes, result)
         else:
             _proof(figure, axes, result)
@@ -50,10 +50,10 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
 
 def _front(axes: Axes, result: Design) -> None:
     """Nothing between two points of the front was better: the line is a step."""
-    seen = np.array(result.seen).reshape(-1, len(result.minimise))
-    best = np.array([each.objective for each in result.best]).reshape(-1, len(result.minimise))
+    seen = np.array(result.seen).reshape(-1, len(result.names))
+    best = np.array([each.objective for each in result.best]).reshape(-1, len(result.names))
     axes.scatter(seen[:, 0], seen[:, 1], s=10, color=_SEEN, label=f"simulated ({len(seen):,})")
-    if len(result.minimise) == 2:
+    if len(result.names) == 2:
         axes.step(best[:, 0], best[:, 1], where="post", color=_BEST, linewidth=1)
     sure = "" if result.proven else ", not proven"
     axes.scatter(best[:, 0], best[:, 1], s=26, color=_BEST, label=f"front ({len(best):,}{sure})", zorder=3)
@@ -65,9 +65,9 @@ def _front(axes: Axes, result: Design) -> None:
             textcoords="offset points",
             fontsize=letters(8),
         )
-    rest = f"; not drawn: {', '.join(result.minimise[2:])}" if len(result.minimise) > 2 else ""
-    axes.set_xlabel(result.minimise[0] + rest)
-    axes.set_ylabel(result.minimise[1])
+    rest = f"; not drawn: {', '.join(result.names[2:])}" if len(result.names) > 2 else ""
+    axes.set_xlabel(result.names[0] + rest)
+    axes.set_ylabel(result.names[1])
 
 
 def _proof(figure: Picture, axes: Axes, result: Design) -> None:
@@ -82,7 +82,7 @@ def _proof(figure: Picture, axes: Axes, result: Design) -> None:
         said = f"best: {own:,.4g}" if own < 1000 else f"best: {own:,.0f}"
         axes.axhline(own, color=_BEST, linewidth=1, label=said + ("" if result.proven else ", not proven"))
     axes.set_xlabel(figure.folded("designs that keep the rules and may fit, in the order of their bounds", 9, 0.8))
-    axes.set_ylabel(result.minimise[0])
+    axes.set_ylabel(result.names[0])
     # the first designs decide
     axes.set_xscale("log")
     if len(bounds) and bounds[0, 1] > 0 and bounds[-1, 1] > 20 * bounds[0, 1]:

@@ -17,6 +17,7 @@ _UNITS = {
     "energy_j": ("J an inference (relative)", "{:.3g}"),
     "npe": ("multipliers", "{:,.0f}"),
     "share": ("of the device", "{:.1%}"),
+    "requests_per_second": ("requests/s", "{:,.1f}"),
 }
 #: Designs of a front, rules, and designs alike that people are shown.
 _SHOWN = 20
@@ -48,11 +49,11 @@ def _headline(result: Design) -> str:
     if not result.best:
         looked = "of those looked at" if result.left else f"of {result.space:,}"
         return f"{start}no design {looked} keeps all that is asked"
-    if len(result.minimise) > 1:
+    if len(result.names) > 1:
         sure = "no other design can be on it" if result.proven else "others may be on it"
         sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""
         return f"{start}a front of {len(result.best):,} of {result.space:,} designs; {sure}"
-    said = _said(result.minimise[0], result.best[0].objective[0])
+    said = _said(result.names[0], result.best[0].objective[0])
     if result.proven:
         sure = f"proven best of {result.space:,} designs{' for the requests that are drawn' if result.drawn else ''}"
     else:
@@ -85,19 +86,19 @@ def _listed(values: Sequence[Any]) -> str:
 def _found(result: Design) -> Iterator[Section]:
     if not result.best:
         return
-    if len(result.minimise) > 1:
-        columns = [*result.minimise, "equal", *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
+    if len(result.names) > 1:
+        columns = [*result.names, "equal", *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
         alike = Counter(each.objective for each in result.best)
         first = {each.objective: each for each in reversed(result.best)}
         rows = [
             [
-                *(_number(name, number) for name, number in zip(result.minimise, objective, strict=True)),
+                *(_number(name, number) for name, number in zip(result.names, objective, strict=True)),
                 *(alike[objective], *(written(value) for value in first[objective].values.values())),
             ]
             for objective in alike
         ]
         title = "front; of equal designs the one with the lowest number"
-        yield Section.of(grid(columns, rows, limit=_SHOWN, repeated=len(result.minimise)), title=title)
+        yield Section.of(grid(columns, rows, limit=_SHOWN, repeated=len(result.names)), title=title)
         return
     best = result.best[0]
     others = "1 other is" if result.equal == 2 else f"{result.equal - 1:,} others are"
@@ -110,11 +111,11 @@ def _found(result: Design) -> Iterator[Section]:
     rows = [
         [
             *(rival.key, written(best.values[rival.key]), written(rival.value)),
-            *(_number(result.minimise[0], rival.objective), _change(rival.objective, best.objective[0])),
+            *(_number(result.names[0], rival.objective), _change(rival.objective, best.objective[0])),
         ]
         for rival in result.rivals
     ]
-    heads = ["<key", "best has", "runner-up has", result.minimise[0], "change"]
+    heads = ["<key", "best has", "runner-up has", result.names[0], "change"]
     yield Section.of(grid(heads, rows), title="with one key changed") if rows else Section(())
 
 
@@ -129,7 +130,11 @@ def _counts(result: Design) -> Section:
     )
     rows: list[list[Any]] = [[what, why, number] for what, each in groups for why, number in each.items()]
     rows.append(["all", "", result.space])
-    late = f"{result.late:,} of the simulated designs break the bound on latencies" if result.late else None
+    late = (
+        f"{result.late:,} of the simulated designs break the bound on latencies, or do not keep it for certain"
+        if result.late
+        else None
+    )
     extra = (
         f"{result.extra_runs:,} further simulations for what is said of the best design" if result.extra_runs else None
     )
@@ -143,19 +148,20 @@ def _asked(result: Design) -> Iterator[Section]:
         rows = [
             [
                 *(each.choice.point, words_of(each.choice.values)),
-                *(_number(result.minimise[0], each.choice.objective[0]), _between(each), each.requests),
+                *(_number(result.names[0], each.choice.objective[0]), _between(each), each.requests),
             ]
             for each in result.alike
         ]
-        heads = ["design", "<", result.minimise[0], "difference in ms, 95 %", "requests"]
-        yield Section.of(
-            grid(heads, rows, limit=_SHOWN), title="not told from the best: it may be no better (below 0: the other is)"
-        )
+        heads = ["design", "<", result.names[0], "difference, 95 %", "requests"]
+        side = "above" if result.maximise else "below"
+        title = f"not told from the best: it may be no better ({side} 0: the other is)"
+        yield Section.of(grid(heads, rows, limit=_SHOWN), title=title)
 
 
 def _between(each: Alike) -> str:
     low, high = each.difference
-    return f"{low:+.3g} to {high:+.3g}" if isfinite(low) and isfinite(high) else each.reason
+    ends = f"{low:+.3g} to {high:+.3g}" if low < high else f"{low:+.3g}: {each.reason}"
+    return ends if isfinite(low) and isfinite(high) else each.reason or "not known"
 
 
 def _more(more: More, result: Design) -> str:
@@ -163,7 +169,7 @@ def _more(more: More, result: Design) -> str:
     rest = "" if more.complete else " (not all designs that it brings were looked at)"
     if more.best is None:
         return f"{start}would buy nothing in this space{rest}"
-    name, own = result.minimise[0], more.best.objective[0]
+    name, own = result.names[0], more.best.objective[0]
     change = _change(own, result.best[0].objective[0])
     return f"{start}would buy {_said(name, own)} ({change}): {words_of(more.best.values)}{rest}"
 
@@ -174,17 +180,18 @@ def _choice(each: Choice) -> dict[str, Any]:
 
 
 def _data(result: Design) -> dict[str, Any]:
-    names = "scenario minimise axes fixed space infeasible pruned simulated left extra_runs why_not_fit=does_not_fit"
+    names = "scenario minimise maximise axes fixed space infeasible pruned simulated left extra_runs"
+    difference = "difference_ms" if result.drawn else "difference"
     return {
         "schema": "lstmsim/design/1",
-        **picked(result, f"{names} late equal gap proven bounded drawn remarks files"),
+        **picked(result, f"{names} why_not_fit=does_not_fit late equal gap proven bounded drawn remarks files"),
         "device": result.device or None,
         "does_not_fit": sum(result.does_not_fit.values()),
         "inaccurate": sum(result.inaccurate.values()),
         "why_inaccurate": dict(result.inaccurate),
         "best": [_choice(each) for each in result.best],
         "indistinguishable": [
-            _choice(each.choice) | picked(each, "requests reason") | {"difference_ms": _finite(each)}
+            _choice(each.choice) | picked(each, "requests reason") | {difference: _finite(each)}
             for each in result.alike
         ],
         "runner_up": {each.key: picked(each, "value objective point") for each in result.rivals},
@@ -202,7 +209,7 @@ def _finite(each: Alike) -> list[float] | None:
 def _records(result: Design) -> Iterable[dict[str, Any]]:
     """A row for each of the best designs."""
     return [
-        {"point": each.point, **each.values, **dict(zip(result.minimise, each.objective, strict=True)), "fit": each.fit}
+        {"point": each.point, **each.values, **dict(zip(result.names, each.objective, strict=True)), "fit": each.fit}
         for each in result.best
     ]
 
@@ -211,7 +218,7 @@ FORMS = Forms(
     _data,
     _document,
     _records,
-    axes=lambda result: result.minimise if len(result.minimise) > 1 else ("point", *result.minimise),
+    axes=lambda result: result.names if len(result.names) > 1 else ("point", *result.names),
     picture="lstmsim.studies.design.picture:plot_design",
     headed=True,
 )

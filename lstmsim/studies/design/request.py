@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Annotated, Any
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
+from lstmsim.base.wording import nearest
 from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, StabilityShare, share_in
 
 #: What can be minimised -> the column of a sweep's table that has it; empty: it is known before a simulation.
@@ -22,6 +24,8 @@ OBJECTIVES = {
     "npe": "",
     "share": "",
 }
+#: What can be maximised.
+BEARS = "requests_per_second"
 #: What is minimised -> its percentile of latencies.
 PERCENT_OF = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 #: Percentiles of latencies that can be bounded -> their columns.
@@ -69,9 +73,18 @@ class DesignRequest:
         Key(
             f"What is minimised, of {', '.join(OBJECTIVES)}; several, with commas between them, for a front.",
             metavar="WHAT",
+            follows="cycles, if nothing is maximised",
             read=_names,
         ),
-    ] = ("cycles",)
+    ] = ()
+    maximise: Annotated[
+        Sequence[str],
+        Key(
+            f"What is maximised: {BEARS}, the highest rate that keeps --bound-ms, as lstmsim saturate finds it.",
+            metavar="WHAT",
+            read=_names,
+        ),
+    ] = ()
     axes: Annotated[
         Mapping[str, Sequence[Any]] | None,
         Key(
@@ -100,6 +113,14 @@ class DesignRequest:
     bound_ms: Annotated[
         float | None, Key("Most ms that the percentile of latencies may be.", above=0, metavar="MS")
     ] = None
+    at_rate: Annotated[
+        float | None,
+        Key(
+            "Requests per second at which --bound-ms must be kept for certain, in place of the file's.",
+            above=0,
+            metavar="RATE",
+        ),
+    ] = None
     percentile: Annotated[int, Key("Percentile that --bound-ms bounds: 50, 95, 99 or 100.", metavar="P")] = 99
     accuracy_db: Annotated[
         float | None,
@@ -113,9 +134,18 @@ class DesignRequest:
         int | None,
         Key("Most designs to simulate; the report says how far from the bound the search ends.", low=1, metavar="N"),
     ] = None
+    trials: Annotated[
+        int | None,
+        Key("So many designs that Optuna chooses, in place of all; of more than 10,000,000 too.", low=1, metavar="N"),
+    ] = None
     until: Annotated[
         int,
-        Key("At drawn arrivals, most requests of a run that tells designs apart.", low=1, high=1_000_000, metavar="N"),
+        Key(
+            "Most requests of a run that judges a rate, or tells designs apart at drawn arrivals.",
+            low=1,
+            high=1_000_000,
+            metavar="N",
+        ),
     ] = 20_000
     folder: Annotated[
         Path | None,
@@ -133,3 +163,47 @@ class DesignRequest:
     announce: Annotated[
         Callable[[str], None] | None, Key("Function that is called with the space, before it is walked.")
     ] = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is sought: what is minimised, then what is maximised."""
+        return (*self.minimise, *self.maximise)
+
+
+def checked(request: DesignRequest) -> DesignRequest:
+    """Fill in what is minimised where nobody said it; `InputError` for what does not go together."""
+    if not request.names:
+        request = replace(request, minimise=("cycles",))
+    for option, known in (("minimise", [*OBJECTIVES]), ("maximise", [BEARS])):
+        names = getattr(request, option)
+        for name in names:
+            if name not in known:
+                text = f"is not known{nearest(name, known)}; there are: {', '.join(known)}"
+                raise InputError(Mistake(f"{option} {name}", text))
+        if len(set(names)) < len(names):
+            raise InputError(Mistake(option, "names something twice"))
+    if request.percentile not in PERCENTILES:
+        text = f"must be one of {', '.join(map(str, PERCENTILES))}, got {request.percentile}"
+        raise InputError(Mistake("percentile", text))
+    if request.device == "none":
+        for wrong, name in ((request.fill is not None, "fill"), ("share" in request.minimise, "minimise share")):
+            if wrong:
+                raise InputError(Mistake(name, "needs a device, got none"))
+    if request.trials is not None:
+        others = {"most": request.most, "stability": request.stability, "several objectives": request.names[1:] or None}
+        for option in (each for each, value in others.items() if value is not None):
+            raise InputError(Mistake("trials", f"does not go with {option}"))
+    if request.maximise or request.at_rate is not None:
+        _check_rates(request, f"maximise {BEARS}" if request.maximise else "at_rate")
+    return request
+
+
+def _check_rates(request: DesignRequest, name: str) -> None:
+    """`InputError` for a question about rates that is not whole, or that is not answered."""
+    if request.bound_ms is None:
+        raise InputError(Mistake("bound_ms", f"is missing: {name} needs a bound on latencies"))
+    if request.percentile == 100:
+        raise InputError(Mistake("percentile", f"must be below 100 with {name}, got 100"))
+    for other in ("stability", "dask"):
+        if getattr(request, other) is not None:
+            raise InputError(Mistake(other, f"does not go with {name}: rates are searched here, on chips as they are"))

@@ -22,7 +22,7 @@ class Choice:
 
     point: its number in the space.
     values: of each key.
-    objective: what is minimised, in the order of `Design.minimise`.
+    objective: what is sought, in the order of `Design.names`.
     fit: what it takes of the device, in words; empty without one.
     """
 
@@ -61,8 +61,8 @@ class More:
 class Alike:
     """A design of which it cannot be told that it is worse than the best one.
 
-    difference: by how much of the best one's objective it may be better (below 0) or worse, at 95 %: (from, to).
-    requests: of each run.
+    difference: its objective less that of the best one, at 95 %: (from, to).
+    requests: of each run, at most.
     reason: why no interval is known; empty: one is.
     """
 
@@ -76,7 +76,7 @@ class Alike:
 class Design(Table, forms="lstmsim.studies.design.report"):
     """The result of a design.
 
-    scenario, device, minimise: what was sought; an empty device: none.
+    scenario, device, minimise, maximise: what was sought; an empty device: none.
     axes, fixed: the space, values by key; and keys that it sets beside them, as texts `KEY=VALUE`.
     space: how many designs there are; they are the sum of the next ones.
     infeasible, does_not_fit, inaccurate, pruned: by the rule, the resource, the job that is not accurate, the bound.
@@ -91,7 +91,8 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     rivals: for each key the best design with another value of it.
     more: what more of the device would buy, that first of which the best design takes most; of a front nothing.
     drawn: whether what is minimised is a statistic of arrivals that are drawn.
-    alike: designs of which it cannot be told at 95 % that they are worse than the best one, at drawn arrivals.
+    alike: designs of which it cannot be told at 95 % that they are worse than the best one: at drawn arrivals, or by
+        the rates that they bear.
     stability: whether the best design, or the front, is the same whatever the assumptions are; None: nobody asked.
     bounded: whether the machine gives bounds; else every design is simulated.
     remarks: what is not modelled or left out, in sentences.
@@ -130,7 +131,13 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     files: tuple[str, ...] = ()
     seen: tuple[tuple[float, ...], ...] = ()
     bounds: tuple[tuple[float, float], ...] = ()
+    maximise: tuple[str, ...] = ()
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What was sought, in the order of `Choice.objective`."""
+        return (*self.minimise, *self.maximise)
 
     @property
     def cannot_tell(self) -> int:

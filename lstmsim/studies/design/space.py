@@ -23,7 +23,7 @@ from lstmsim.files.yaml.document import LABEL
 from lstmsim.machines.assembly import SIZE_WORDS
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.sweep.columns import NUMBERS
-from lstmsim.studies.sweep.resolve import Resolver, Setup, core_keys, key_path_of, quick_path
+from lstmsim.studies.sweep.resolve import Resolver, Setup, core_keys, key_path_of, override, quick_path
 from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.spec import Axis, Value
 from lstmsim.studies.sweep.spec_file import MAX_POINTS
@@ -31,6 +31,10 @@ from lstmsim.studies.sweep.spec_file import MAX_POINTS
 Numbers = NDArray[np.int64]
 #: Columns of a sweep's table that no axis may be called by.
 _TAKEN = {"point", "status", "objectives", "pareto", "knee", "reason", "key", "min", "max", "if", "in", "is", *NUMBERS}
+
+
+#: Most points of a box, for their columns are in memory at once.
+_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,10 @@ class Space:
         """Give the values of a point by key."""
         return {self.keys[name]: value for name, value in self.setup.sweep.values(point).items()}
 
+    def settings(self, point: int) -> tuple[str, ...]:
+        """Give the values of a point as texts `KEY=VALUE`."""
+        return tuple(override(key, value) for key, value in self.values(point).items())
+
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The axes; the last one changes fastest."""
@@ -120,10 +128,13 @@ class Space:
         quick = {name for _, name in resolver.quick}
         apart: list[int] = []
         inside: list[int] = []
+        size = 1
         for number, axis in enumerate(self.axes):
             paths = [key_path_of(path) for path in axis.paths] if axis.name in quick else [None]
             plain = all(each is not None and each.of_core for each in paths)
-            (inside if plain and all(_whole(each) for each in axis.values) else apart).append(number)
+            plain = plain and all(_whole(each) for each in axis.values) and size * len(axis.values) <= _LARGEST
+            (inside if plain else apart).append(number)
+            size *= len(axis.values) if plain else 1
         return apart, inside
 
     def _numbers(self, axes: Sequence[int]) -> Numbers:
@@ -242,8 +253,10 @@ def rule_of(reason: str) -> str:
     return (head if head.startswith("must be") else re.sub(r"\b\d[\d,]*\b", "N", head))[:200]
 
 
-def space_of(scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequence[str]) -> Space:
-    """Make a space; `InputError` for axes that lead nowhere, say what is done, or make too many points."""
+def space_of(
+    scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequence[str], most: int = MAX_POINTS
+) -> Space:
+    """Make a space; `InputError` for axes that lead nowhere, say what is done, or make more than `most` points."""
     if not axes:
         raise InputError(Mistake("axes", "at least one key with its values is expected, got none"))
     names: dict[str, str] = {}
@@ -263,11 +276,12 @@ def space_of(scenario: Any, axes: Mapping[str, Sequence[Any]], overrides: Sequen
         names[_name(key, names)] = key
         entries[list(names)[-1]] = {"path": key, "values": list(values)}
     size = prod(len(values) for values in axes.values())
-    if size > MAX_POINTS:
-        text = f"make {size:,} designs, at most {MAX_POINTS:,} are possible: name fewer values"
+    if size > most:
+        more = ", or let --trials choose some" if most == MAX_POINTS else ""
+        text = f"make {size:,} designs, at most {most:,} are possible: name fewer values{more}"
         raise InputError(Mistake("axes", text))
     try:
-        setup, _ = prepare({"scenario": scenario, "axes": entries}, overrides)
+        setup = prepare({"scenario": scenario, "axes": entries}, overrides, most)
     except InputError as error:
         raise InputError([_renamed(each, names) for each in error.mistakes]) from None
     space = Space(setup, names)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import counted
@@ -20,7 +18,6 @@ from lstmsim.studies.shared.stability import Vary, stability
 from lstmsim.studies.shared.stamp import keys_at
 from lstmsim.studies.sweep.columns import numbers_of
 from lstmsim.studies.sweep.evaluate import simulated
-from lstmsim.studies.sweep.table import front
 
 #: Best simulated designs by each of what is minimised that are asked again; designs of a front, of equal ones the
 #: first, about which there is a question each.
@@ -37,13 +34,13 @@ class Stable:
     def __init__(
         self, space: Space, measure: Measure, found: Found, best: Sequence[Choice], rivals: Sequence[Rival]
     ) -> None:
-        self.space, self.measure = space, measure
+        self.space, self.measure, self.found = space, measure, found
         different = {each.objective: each for each in reversed(best)}
         self.best: list[Choice] = sorted(different.values(), key=lambda each: each.objective)[:_OF_A_FRONT]
         values = found.points
         firsts = [
             sorted(values, key=lambda point: (values[point][place], values[point], point))[:_FEW]
-            for place in range(len(measure.minimise))
+            for place in range(len(measure.names))
         ]
         asked = {*(each.point for each in self.best), *(each.point for each in rivals)}
         self.points = sorted(asked.union(*firsts))
@@ -65,10 +62,10 @@ class Stable:
             for each in (self._again(point, vary) for point in self.points)
             if each.values is not None and each.kept
         }
-        if len(self.measure.minimise) == 1:
+        if len(self.measure.names) == 1:
             return {"the best design": self._first(values, 0)}
-        least = {f"the least {name}": self._first(values, place) for place, name in enumerate(self.measure.minimise)}
-        on = _on_front(values)
+        least = {f"the least {name}": self._first(values, place) for place, name in enumerate(self.measure.names)}
+        on = Found(self.found.labels, values).front()
         return least | {
             f"design {each.point:,} is on the front": "yes" if each.point in on else "no" for each in self.best
         }
@@ -101,7 +98,7 @@ class Stable:
         """Which designs were asked again, in a sentence; empty: all that there are."""
         if len(self.points) == self.space.size:
             return ""
-        several = len(self.measure.minimise) > 1
+        several = len(self.measure.names) > 1
         kinds = (
             f"the first {len(self.best)} of the front, and up to {_FEW} simulated ones that have least of each"
             if several
@@ -111,11 +108,3 @@ class Stable:
         verb = "was" if len(self.points) == 1 else "were"
         asked = f"only {counted(len(self.points), 'design')} of {self.space.size:,} {verb} asked again ({kinds})"
         return f"{asked}: {numbers}; another one could come before them"
-
-
-def _on_front(values: Mapping[int, tuple[float, ...]]) -> set[int]:
-    """The points that no other beats."""
-    if not values:
-        return set()
-    on: Iterable[bool] = front(np.array(list(values.values()))).tolist()
-    return {point for point, beats in zip(values, on, strict=True) if beats}

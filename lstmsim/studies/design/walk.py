@@ -22,9 +22,8 @@ from lstmsim.studies.sweep.table import front
 LEFT, INFEASIBLE, TOO_LARGE, INACCURATE, PRUNED, SIMULATED = range(6)
 #: Labels of points that cannot be chosen whatever they simulate.
 OUT = INFEASIBLE, TOO_LARGE, INACCURATE
-#: Points that are looked at together, and the first and the largest batch that is simulated together.
+#: Points that are looked at together.
 _LOOKED_AT = 65_536
-_FIRST, _LARGEST = 16, 8192
 
 
 class Simulated(NamedTuple):
@@ -34,6 +33,7 @@ class Simulated(NamedTuple):
     reason: why there are no values.
     failed: whether it is no fault of the design, so that nobody knows how good it is.
     kept: whether it keeps the bound on latencies.
+    hope: values that it may have at best, where `values` or `kept` are not certain; empty: they are.
     """
 
     point: int
@@ -41,16 +41,19 @@ class Simulated(NamedTuple):
     reason: str = ""
     failed: bool = False
     kept: bool = True
+    hope: tuple[float, ...] = ()
 
 
 class Walker(Protocol):
-    """What the walk asks."""
+    """What the walk asks; `batches`: how many points it simulates together at first, and at most."""
+
+    batches: tuple[int, int]
 
     def judged(self, point: int) -> tuple[str, tuple[float, ...]]:
         """Why a point is out (empty: it is not), and values that are known before a simulation (the others are 0)."""
 
-    def simulated(self, points: Sequence[int]) -> list[Simulated]:
-        """Simulate points, in their order."""
+    def simulated(self, points: Sequence[int], best: NDArray[np.float64] | None = None) -> list[Simulated]:
+        """Simulate points, in their order; best: values that are reached already."""
 
 
 @dataclass
@@ -108,13 +111,17 @@ class Bounds:
     which: NDArray[np.int8]
     names: tuple[str, ...]
 
+    def prune(self, labels: Labels, points: Numbers) -> None:
+        """Label points that a bound rules out."""
+        for number, name in enumerate(self.names):
+            labels.mark(points[self.which[points] == number], PRUNED, name)
+
 
 @dataclass(frozen=True)
 class Known:
     """What is known of all points before one is simulated.
 
     device: what they must fit; None: nothing.
-    rates: clocks in MHz.
     blocks: multiplier blocks that each needs at least.
     complete: whether all of them have bounds.
     """
@@ -122,7 +129,6 @@ class Known:
     device: Device | None
     labels: Labels
     bounds: Bounds
-    rates: NDArray[np.float64]
     blocks: NDArray[np.int64]
     complete: bool
 
@@ -139,11 +145,20 @@ class Found:
     labels: of all points.
     points: those that were simulated, keep the bound on latencies and have values.
     failed: points that could not be simulated.
+    hopes: values that points may have at best, of which that is not certain.
     """
 
     labels: Labels
-    points: dict[int, tuple[float, ...]]
-    failed: list[int]
+    points: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    hopes: dict[int, tuple[float, ...]] = field(default_factory=dict)
+
+    def note(self, each: Simulated, least: NDArray[np.float64]) -> None:
+        """Note a point that has values; least: its bounds."""
+        if each.kept and each.values is not None:
+            self.points[each.point] = each.values
+        if each.hope:
+            self.hopes[each.point] = tuple(np.maximum(each.hope, least).tolist())
 
     def front(self) -> list[int]:
         """The points that no other beats, the best first; with one objective the best and those equal to it."""
@@ -152,6 +167,19 @@ class Found:
         values = np.array(list(self.points.values()))
         own = [point for point, on in zip(self.points, front(values), strict=True) if on]
         return sorted(own, key=lambda point: (self.points[point], point))
+
+    def unsure(self) -> list[int]:
+        """The points that may be better than the best one, or that may change the front."""
+        on = self.front()
+        judged = on[:1] if on and len(self.points[on[0]]) == 1 else on
+        rows = {point: np.array([self.points[point]]) for point in judged}
+        unsure = []
+        for point, hope in self.hopes.items():
+            own = np.array([hope])
+            out = point in on or any(beaten(own, row)[0] for row in rows.values())
+            if not out or any(beaten(row, own)[0] for other, row in rows.items() if other != point):
+                unsure.append(point)
+        return unsure
 
 
 def beaten(least: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -185,7 +213,7 @@ class Walk:
     ) -> None:
         self.bounds, self.labels, self.walker, self.tick = bounds, labels, walker, tick
         self.rest = len(bounds.least) if most is None else most
-        self.found = Found(labels, {}, [])
+        self.found = Found(labels)
         self.reached = list(best)
         self.best = np.array(self.reached).reshape(-1, bounds.least.shape[1])
 
@@ -194,24 +222,20 @@ class Walk:
         points = np.flatnonzero(self.labels.label == LEFT)
         least = self.bounds.least[points]
         points = points[np.lexsort((points, *least.T[::-1]))]
-        place, size = 0, _FIRST
+        place, (size, most) = 0, self.walker.batches
         while place < len(points) and self.rest:
             looked = points[place : place + _LOOKED_AT]
             hopeful = ~beaten(self.bounds.least[looked], self.best)
             taken = np.flatnonzero(hopeful)[:size]
             end = len(looked) if hopeful.sum() <= size else int(taken[-1]) + 1
-            self._prune(looked[:end][~hopeful[:end]])
+            self.bounds.prune(self.labels, looked[:end][~hopeful[:end]])
             self._batch(looked[taken].tolist())
-            place, size = place + end, min(2 * size, _LARGEST)
+            place, size = place + end, min(2 * size, most)
             self.tick(place, len(points))
         # the last batch may have found what beats those that are left
         left = points[self.labels.label[points] == LEFT]
-        self._prune(left[beaten(self.bounds.least[left], self.best)])
+        self.bounds.prune(self.labels, left[beaten(self.bounds.least[left], self.best)])
         return self.found
-
-    def _prune(self, points: Numbers) -> None:
-        for number, name in enumerate(self.bounds.names):
-            self.labels.mark(points[self.bounds.which[points] == number], PRUNED, name)
 
     def _batch(self, points: Sequence[int]) -> None:
         """Judge points, and simulate those that may be chosen."""
@@ -227,7 +251,7 @@ class Walk:
                 wanted.append(point)
         wanted = wanted[: self.rest]
         self.rest -= len(wanted)
-        for each in self.walker.simulated(wanted) if wanted else ():
+        for each in self.walker.simulated(wanted, self.best) if wanted else ():
             self._note(each)
         if self.found.points:
             values = np.array([*self.reached, *self.found.points.values()])
@@ -240,5 +264,4 @@ class Walk:
                 self.found.failed.append(each.point)
             return
         self.labels.mark([each.point], SIMULATED)
-        if each.kept:
-            self.found.points[each.point] = each.values
+        self.found.note(each, self.bounds.least[each.point])

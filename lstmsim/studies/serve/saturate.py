@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 from typing import Any
@@ -16,7 +16,7 @@ from lstmsim.studies.serve.request import SaturateRequest
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew
-from lstmsim.studies.shared.request import takes, wrong_value
+from lstmsim.studies.shared.request import Source, takes, wrong_value
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
@@ -77,6 +77,27 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     except saturation.SearchInterrupted as stopped:
         stopped.found = replace(runs.answer(stopped.known), complete=False)
         raise
+
+
+def judge_rate(
+    scenario: Source,
+    bound_ms: float,
+    rate: float,
+    *,
+    percentile: float = 99.0,
+    most_requests: int | None = None,
+    overrides: Sequence[str] = (),
+) -> saturation.Tried:
+    """Judge one rate as `saturate` does.
+
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> judge_rate({"chip": "column-npu-16k", "jobs": jobs}, 0.002, 1e5, most_requests=10_000).verdict
+    'below'
+    """
+    asked = drawn_anew(scenario), tuple(overrides)
+    runs = _Runs(*asked, bound_ms, {}, percentile, rates_of(*asked), None)
+    runs.sizes = _sizes(percentile, most_requests)
+    return runs.judge(rate)
 
 
 def _sizes(percentile: float, most: int | None) -> tuple[int, int]:

@@ -35,8 +35,8 @@ from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest, point_key, row
 from lstmsim.studies.sweep.processes import YOUNG_OBJECTS, ProcessExecutor, processors
 from lstmsim.studies.sweep.request import MergeRequest, Progress, SweepRequest
 from lstmsim.studies.sweep.resolve import Resolver, Setup
-from lstmsim.studies.sweep.spec import Sweep
-from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
+from lstmsim.studies.sweep.spec import Objective, Sweep
+from lstmsim.studies.sweep.spec_file import MAX_POINTS, SweepFile, load_sweep
 from lstmsim.studies.sweep.stability import stable
 from lstmsim.studies.sweep.store import COMMIT_SECONDS, SPELLING, STATUSES, Store, checksum, quoted, sidecars
 from lstmsim.studies.sweep.table import About, Fresh, about_of, export, keep, objectives_of, table_names
@@ -51,12 +51,12 @@ _TRIED = 1000
 
 
 def prepare(
-    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
-) -> tuple[Setup, list[tuple[str, tuple[str, ...]]]]:
-    """Make the setup of a sweep file, and its axes as (name, paths)."""
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = (), most: int = MAX_POINTS
+) -> Setup:
+    """Make the setup of a sweep file; most: points that it may have."""
     from lstmsim import __version__
 
-    file = load_sweep(source)
+    file = load_sweep(source, most)
     sweep = file.sweep
     document = copy.deepcopy(file.scenario)
     try:
@@ -77,7 +77,7 @@ def prepare(
     identity = digest([*known, names, groups, rules, document.data, list(overrides), files, judged])
     setup = Setup(sweep, document, file.scenario_name, tuple(overrides), identity, file.chip, file.objectives)
     _refuse_hopeless(setup, file)
-    return setup, [(name, sweep.paths[name]) for name in sweep.names]
+    return setup
 
 
 def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
@@ -227,7 +227,7 @@ def sweep(request: SweepRequest) -> SweepResult:
         spec = {**spec, "scenario": file_or_data(spec["scenario"])}
     if shard is not None and request.stability is not None:
         raise InputError(Mistake("stability", "needs all points, and a shard has some: ask the whole sweep"))
-    setup, axes = prepare(spec, request.overrides)
+    setup = prepare(spec, request.overrides)
     stem = table_stem(folder, shard)
     wanted = shard or (1, 1)
     for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):
@@ -235,11 +235,7 @@ def sweep(request: SweepRequest) -> SweepResult:
     with made_folder(folder), _few_searches(), Store(f"{stem}.sqlite", create=True) as store:
         if not request.resume:
             store.forget()
-        columns = [*axes, *((name, ()) for name in setup.chip.names)]
-        derived = [each.name for each in setup.sweep.derived]
-        store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
-        store.mend()
-        keep(store, setup.objectives, _about(setup))
+        begin(store, setup, setup.objectives, _about(setup))
         left, counts = _left(setup, store, wanted, request.retry_failed)
         if request.progress:
             request.progress(counts)
@@ -250,6 +246,16 @@ def sweep(request: SweepRequest) -> SweepResult:
         stamp = _stamp(setup) if counts.done > counts.infeasible + counts.failed else None
         written = tuple(export(store, stem, fresh))
         return SweepResult(store.path, written, counts, store.dropped, store.rebuilt, stamp, holds)
+
+
+def begin(store: Store, setup: Setup, objectives: Sequence[Objective], about: About) -> None:
+    """Have a store hold the points of a setup; what it has of them stays."""
+    columns = [(name, setup.sweep.paths[name]) for name in setup.sweep.names]
+    columns += [(name, ()) for name in setup.chip.names]
+    derived = [each.name for each in setup.sweep.derived]
+    store.begin(f"{setup.identity} {SPELLING}", columns, setup.sweep.size, derived)
+    store.mend()
+    keep(store, objectives, about)
 
 
 @contextmanager

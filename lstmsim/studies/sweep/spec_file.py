@@ -103,8 +103,10 @@ class SweepFile:
     device_file: str | None = None
 
 
-def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
+def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any], most: int = MAX_POINTS) -> SweepFile:
     """Read the sweep of a file, or of data laid out like one; `InputError` with every mistake, file, line and column.
+
+    most: points that it may have.
 
     >>> axes = {"ep": {"path": "chip.cores.0.ep", "from": 1, "to": 8, "factor": 2}}
     >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
@@ -118,7 +120,7 @@ def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
     if not document.data.keys() & {"axes", "scenario"} and document.data.keys() >= {"chip", "jobs"}:
         text = "is a scenario, no sweep: `lstmsim simulate` runs it; a sweep names it (`scenario: FILE`) and has `axes`"
         raise InputError(Mistake(document.name, text))
-    return _Reader(document).read(name)
+    return _Reader(document, most).read(name)
 
 
 class _Reader:
@@ -130,8 +132,8 @@ class _Reader:
     derived: computed values, with their paths.
     """
 
-    def __init__(self, document: Document) -> None:
-        self.document, self.data = document, document.data
+    def __init__(self, document: Document, most: int) -> None:
+        self.document, self.data, self.most = document, document.data, most
         self.names: dict[str, DataPath] = {}
         self.refused: set[str] = set()
         self.targets: dict[tuple[str, ...], DataPath] = {}
@@ -150,8 +152,8 @@ class _Reader:
             self._expression(each.text, (*path, "expression"), known)
             known.append(each.name.lower())
         sweep = Sweep(tuple(groups), tuple(each for each, _ in self.derived), tuple(self._constraints()), name)
-        if groups and all(axis.values for axis in sweep.axes) and sweep.size > MAX_POINTS:
-            document.blame(("axes",), f"make {sweep.size:,} points, at most {MAX_POINTS:,} are possible")
+        if groups and all(axis.values for axis in sweep.axes) and sweep.size > self.most:
+            document.blame(("axes",), f"make {sweep.size:,} points, at most {self.most:,} are possible")
         scenario, scenario_name = self._scenario()
         chip = chip_columns(sweep.names, self._device())
         objectives = self._objectives(sweep, chip.names)

@@ -62,6 +62,12 @@ def scenario(rng: random.Random) -> dict[str, Any]:
             job["patience"] = rng.choice([0, 50, 400])
         if rng.random() < 0.15:
             job["arrival"] = {"kind": "poisson", "rate_per_second": 1e5}
+        if rng.random() < 0.2:
+            job |= {"count": rng.choice([2, 5, 9]), "batching": {"max_batch_size": rng.choice([1, 2, 3, 7])}}
+            job["batching"] |= {"max_wait_cycles": rng.choice([0, 100, 1000]), "lengths": rng.choice(["pad", "equal"])}
+            job["batching"]["policy"] = rng.choice(["dynamic", "window"])
+        elif rng.random() < 0.1:
+            job["batch"] = rng.choice([2, 5])
         jobs.append(job)
     made: dict[str, Any] = {"chip": chip, "jobs": jobs, "dispatch": rng.choice(["fcfs", "sjf"])}
     return made

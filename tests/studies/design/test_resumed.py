@@ -9,7 +9,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import lstmsim
 from lstmsim.studies.design.measure import Measure
@@ -51,9 +53,9 @@ def test_a_design_that_is_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     asked: list[int] = []
     plain = Measure.simulated
 
-    def noted(self: Measure, points: list[int]) -> object:
+    def noted(self: Measure, points: list[int], best: NDArray[np.float64] | None = None) -> object:
         asked.extend(point for point in points if point not in self.known)
-        return plain(self, points)
+        return plain(self, points, best)
 
     monkeypatch.setattr(Measure, "simulated", noted)
     resumed = lstmsim.design(SCENARIO, "none", axes=AXES, folder=out, jobs=1)

@@ -27,9 +27,23 @@ CHANGES = {
     "epyc-7742": ["chip.frequency_mhz=2000"],
     "edge": ["chip.frequency_mhz=1000", "chip.launch=3000"],
     "v100": ["chip.frequency_mhz=1000"],
+    "edgedrnn-8": [
+        "chip.cores.0.pe=4",
+        "chip.cores.0.fifo=4",
+        "chip.cores.0.memory.latency=20",
+        "jobs.0.density.h=0.8",
+    ],
+    "delta": [
+        *("chip.cores.0.ep=2", "chip.cores.0.latency.delta=9", "chip.cores.0.threads=1", "jobs.0.density.h=0.9"),
+        "chip.cores.0.delta.group=16",
+    ],
 }
+#: A chip that leaves out columns that have not changed.
+DELTA = {"kind": "column-npu", "frequency_mhz": 250, "cores": [{"npe": 512, "ep": 4, "threads": 2, "delta": {}}]}
 OF_JOBS = ("jobs.0.steps=4", "jobs.0.arrival=50", "dispatch=sjf", "jobs.0.queue_limit=0", "jobs.0.patience=10")
 SMALL = [{"layers": [{"cell": cell, "hidden": size, "input": size}]} for cell in ("lstm", "gru") for size in (32, 64)]
+GRU = {"layers": [{"cell": "gru", "hidden": 48, "input": 16}, {"cell": "gru", "hidden": 48, "input": 48}]}
+GRU |= {"layer_order": "step"}
 TWO = {
     "layers": [
         {"cell": "lstm", "hidden": 64, "input": 64, "bidirectional": True},
@@ -39,16 +53,21 @@ TWO = {
 
 
 def scenario(draw: random.Random, chip: str) -> dict[str, Any]:
-    large = chip in ("v100", "edge", "epyc-7742")
-    jobs = [
+    large, drawn = chip in ("v100", "edge", "epyc-7742"), chip in ("edgedrnn-8", "delta")
+    models = [GRU] if chip == "edgedrnn-8" else SMALL if large or drawn else [*SMALL, TWO, "lstm-256"]
+    jobs: list[dict[str, Any]] = [
         {
-            "model": draw.choice(SMALL if large else [*SMALL, TWO, "lstm-256"]),
+            "model": draw.choice(models),
             "steps": draw.randint(1, 2 if large else 6),
             "arrival": draw.choice([0, 0, 0, 30, 200]),
         }
         for _ in range(draw.choice([1, 2] if large else [1, 2, 3, 5]))
     ]
-    return {"chip": chip, "jobs": jobs}
+    for job in jobs if drawn else ():
+        job["density"] = {"x": draw.choice([0.1, 0.7]), "h": draw.choice([0.05, 0.5]), "seed": draw.randint(1, 9)}
+    if chip == "intel-npu-rtl" and draw.random() < 0.3:
+        jobs[0]["batch"] = draw.choice([2, 4])
+    return {"chip": DELTA if chip == "delta" else chip, "jobs": jobs}
 
 
 def runs(draw: random.Random, chip: str) -> tuple[lstmsim.Run, lstmsim.Run] | None:
@@ -148,13 +167,20 @@ def check_pairs(count: int, chips: Sequence[str], seed: int) -> Counter[str]:
 
 
 def test_random_pairs_add_up() -> None:
-    check_pairs(12, ["column-npu-16k", "intel-npu-rtl", "column-npu-4x16k", "brainwave-s10"], 1)
+    check_pairs(12, ["column-npu-16k", "intel-npu-rtl", "column-npu-4x16k", "brainwave-s10", "edgedrnn-8", "delta"], 1)
 
 
 @pytest.mark.needs_core
 @pytest.mark.parametrize("chip", ["epyc-7742", pytest.param("edge", marks=pytest.mark.long)])
 def test_a_pair_of_a_large_machine_adds_up(chip: str) -> None:
     check_pairs(1, [chip], 2)
+
+
+def test_runs_of_batches_are_refused_in_words() -> None:
+    batching = {"max_batch_size": 2, "max_wait_cycles": 10}
+    base = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3, "batching": batching}]}
+    with pytest.raises(lstmsim.InputError, match="batching"):
+        lstmsim.diff(base, overrides=["chip.cores.0.ep=8"])
 
 
 @pytest.mark.long

@@ -55,7 +55,7 @@ def drawn_spec(chance: random.Random) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
 def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
-    setup, _ = prepare(drawn_spec(random.Random(seed)))
+    setup = prepare(drawn_spec(random.Random(seed)))
     rest: list[int] = []
     rows = Bulk(Resolver(setup)).computed(range(len(setup.sweep)), rest)
     assert len(rows.points) + len(rest) == len(setup.sweep)
@@ -94,7 +94,7 @@ def unlike_spec(chance: random.Random) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
 def test_unlike_cores_give_the_outcomes_of_points_one_by_one(seed: int) -> None:
-    setup, _ = prepare(unlike_spec(random.Random(seed)))
+    setup = prepare(unlike_spec(random.Random(seed)))
     rest: list[int] = []
     rows = Bulk(Resolver(setup)).computed(range(len(setup.sweep)), rest)
     assert sorted([*rest, *(point for point, *_ in rows.points)]) == list(range(len(setup.sweep)))
@@ -136,7 +136,7 @@ def test_other_machines_and_jobs_over_several_cores_are_left_to_others() -> None
     row = {"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-256", "steps": 2}]}
     split = {"chip": "column-npu-4x16k", "jobs": [{"model": "lstm-256", "steps": 2, "split": "rows"}]}
     for scenario in (row, split):
-        setup, _ = prepare({"scenario": scenario, "axes": {"n": {"path": "jobs.0.count", "values": [2, 3]}}})
+        setup = prepare({"scenario": scenario, "axes": {"n": {"path": "jobs.0.count", "values": [2, 3]}}})
         rest: list[int] = []
         assert Bulk(Resolver(setup)).computed([0, 1], rest) == Rows([], [], [])
         assert rest == [0, 1]
@@ -149,7 +149,7 @@ def test_a_core_that_cannot_run_a_model_keeps_no_job_from_the_core_of_another_po
     jobs = [{"model": {"layers": [{"cell": "lstm", "hidden": 44, "input": 2}]}, "steps": 3, "count": 2}]
     values = [3, 120, 60]
     axes = {"vp": {"path": "chip.cores.0.vp", "values": values}}
-    setup, _ = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
+    setup = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
     rest: list[int] = []
     rows = Bulk(Resolver(setup)).computed(range(3), rest)
     alone = {point: outcome_of(Resolver(setup), point).numbers for point in range(3)}
@@ -165,7 +165,7 @@ def test_unlike_cores_that_have_one_body_at_the_first_point_have_their_own_at_th
     chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": cores}
     jobs = [{"model": {"layers": [{"cell": "lstm", "hidden": 38, "input": 19}]}, "steps": 2, "count": 3}]
     axes = {"vp": {"path": "chip.cores.1.vp", "values": [8, 16, 4]}}
-    setup, _ = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
+    setup = prepare({"scenario": {"chip": chip, "jobs": jobs}, "axes": axes})
     rest: list[int] = []
     rows = Bulk(Resolver(setup)).computed(range(3), rest)
     assert not rest

@@ -65,7 +65,7 @@ class Ends(Executor):
 @pytest.mark.parametrize("calls", [1, 2, 3, 7])
 def test_an_executor_that_takes_nothing_any_more_loses_no_point(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_MOST_POINTS", 3)
-    setup, _ = prepare(spec())
+    setup = prepare(spec())
     found = Rows([], [], [])
     for some in pool.on_executor(setup, range(60), lambda: Ends(calls), 1):
         found.add(some)
@@ -74,7 +74,7 @@ def test_an_executor_that_takes_nothing_any_more_loses_no_point(calls: int, monk
 
 
 def test_executors_that_only_break_end_the_sweep() -> None:
-    setup, _ = prepare(spec())
+    setup = prepare(spec())
     with pytest.raises(LstmsimError, match="before they have done anything"):
         list(pool.on_executor(setup, range(60), lambda: Ends(0), 1))
 
@@ -105,7 +105,7 @@ class Fails(Ends):
     ],
 )
 def test_a_point_fails_only_after_a_second_attempt_of_its_own(errors: list[Exception], status: str) -> None:
-    setup, _ = prepare(spec())
+    setup = prepare(spec())
     (some,) = pool.on_executor(setup, [5], lambda: Fails(errors), 1)
     assert ([row[0] for row in some.points], [row[1] for row in some.results], errors) == ([5], [status], [])
 

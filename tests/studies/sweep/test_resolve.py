@@ -144,7 +144,7 @@ def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list
     paths = data.draw(st.lists(st.sampled_from(sorted(choices)), min_size=1, max_size=5, unique=True))
     axes = {f"a{number}": {"path": path, "values": choices[path]} for number, path in enumerate(paths)}
     try:
-        setup, _ = prepare({"scenario": scenario, "axes": axes})
+        setup = prepare({"scenario": scenario, "axes": axes})
     except InputError:
         # An unknown model or key is told before any point.
         assert {"jobs.1.model", "chip.cores.0.ep"} & set(paths)
@@ -160,7 +160,7 @@ def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list
 
 
 def prepared(axes: dict[str, Any]) -> tuple[Setup, Resolver]:
-    setup, _ = prepare({"scenario": SCENARIO, "axes": axes})
+    setup = prepare({"scenario": SCENARIO, "axes": axes})
     return setup, Resolver(setup)
 
 
@@ -191,7 +191,7 @@ def test_numbers_of_a_row_wise_machine_go_the_quick_way_too(monkeypatch: pytest.
         "tiles": {"path": "chip.cores.0.tiles", "values": [1, 2]},
         "mfu0": {"path": "chip.cores.0.latency.mfu0", "values": [1, 25]},
     }
-    setup, _ = prepare({"scenario": ROW, "axes": axes})
+    setup = prepare({"scenario": ROW, "axes": axes})
     resolver = Resolver(setup)
     monkeypatch.setattr(resolver, "checked", lambda values: pytest.fail("went the long way"))
     scenarios = [resolver.scenario(setup.sweep.values(point)) for point in range(4)]
@@ -204,7 +204,7 @@ def test_jobs_that_come_by_a_process_are_read_once(monkeypatch: pytest.MonkeyPat
         "steps": {"path": "jobs.1.steps", "values": [1, 9]},
         "hidden": {"path": "jobs.4.model.layers.0.hidden", "values": [4, 40]},
     }
-    setup, _ = prepare({"scenario": STREAMS, "axes": axes})
+    setup = prepare({"scenario": STREAMS, "axes": axes})
     resolver = Resolver(setup)
     monkeypatch.setattr(resolver, "checked", lambda values: pytest.fail("went the long way"))
     scenarios = [resolver.scenario(setup.sweep.values(point)) for point in range(8)]
@@ -223,7 +223,7 @@ def test_an_axis_may_take_the_place_of_a_process(kind: str, tmp_path: Path) -> N
     if kind != "file":
         job["count"] = 2
     axes = {"when": {"path": "jobs.0.arrival", "values": [3, 4]}, "steps": {"path": "jobs.1.steps", "values": [2, 3]}}
-    setup, _ = prepare({"scenario": {**SCENARIO, "jobs": [job, JOBS[0]]}, "axes": axes})
+    setup = prepare({"scenario": {**SCENARIO, "jobs": [job, JOBS[0]]}, "axes": axes})
     resolver = Resolver(setup)
     values = setup.sweep.values(0)
     assert resolver.scenario(values) == resolver.checked(values)
@@ -244,7 +244,7 @@ def test_shorter_paths_are_set_first_whatever_the_order_of_the_axes() -> None:
 
 def test_a_scenario_that_needs_its_axes_is_still_a_sweep() -> None:
     lacking = {**SCENARIO, "jobs": [{"model": "lstm-512"}]}
-    setup, _ = prepare({"scenario": lacking, "axes": {"t": {"path": "jobs.0.steps", "values": [2, 3]}}})
+    setup = prepare({"scenario": lacking, "axes": {"t": {"path": "jobs.0.steps", "values": [2, 3]}}})
     resolver = Resolver(setup)
     assert [resolver.scenario(setup.sweep.values(point)).jobs[0].steps for point in range(2)] == [2, 3]
 

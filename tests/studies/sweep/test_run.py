@@ -25,7 +25,7 @@ from tests.studies.sweep.specs import numbers_of_report, rows, spec, table
 
 
 def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) -> None:
-    setup, _ = prepare(spec())
+    setup = prepare(spec())
     points = rows(whole)
     assert [int(row["point"]) for row in points] == list(range(60))
     assert {row["status"] for row in points} == {"done", "infeasible"}

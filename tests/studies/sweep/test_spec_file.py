@@ -192,19 +192,19 @@ def test_a_scenario_file_is_found_from_the_sweep_file_and_overrides_come_before_
     (folder / "base.yaml").write_text(HEAD.removeprefix("scenario: "), encoding="utf-8")
     path = tmp_path / "s.yaml"
     path.write_text("scenario: a/base.yaml\n" + "axes:\n" + indent("n: {path: jobs.0.steps, values: [4]}\n", "  "))
-    setup, axes = prepare(path, ["jobs.0.arrival=9", "jobs.0.steps=77"])
+    setup = prepare(path, ["jobs.0.arrival=9", "jobs.0.steps=77"])
     from lstmsim.studies.sweep.resolve import Resolver
 
     job = Resolver(setup).scenario(setup.sweep.values(0)).jobs[0]
-    assert (job.steps, job.arrival, axes) == (4, 9, [("n", ("jobs.0.steps",))])
+    assert (job.steps, job.arrival, setup.sweep.paths) == (4, 9, {"n": ("jobs.0.steps",)})
 
 
 def test_the_identity_names_what_is_computed_and_nothing_else() -> None:
-    same = prepare(spec())[0].identity
-    assert prepare(spec(name="another"))[0].identity == same
+    same = prepare(spec()).identity
+    assert prepare(spec(name="another")).identity == same
     others = [
-        prepare(spec(constraints=[]))[0].identity,
-        prepare(spec(), ["jobs.0.steps=4"])[0].identity,
-        prepare(spec(scenario={**SCENARIO, "chip": "column-npu-64k"}))[0].identity,
+        prepare(spec(constraints=[])).identity,
+        prepare(spec(), ["jobs.0.steps=4"]).identity,
+        prepare(spec(scenario={**SCENARIO, "chip": "column-npu-64k"})).identity,
     ]
     assert len({same, *others}) == 4

@@ -181,7 +181,7 @@ def test_a_file_of_an_earlier_spelling_is_written_anew(tmp_path: Path) -> None:
     run_sweep(spec(axes=BANKS, constraints=[]), tmp_path / "new", jobs=1)
     run_sweep(spec(axes=BANKS, constraints=[]), tmp_path, jobs=1)
     assert b",true," in table(tmp_path)
-    identity = prepare(spec(axes=BANKS, constraints=[]))[0].identity
+    identity = prepare(spec(axes=BANKS, constraints=[])).identity
     rewritten(
         tmp_path / "sweep.sqlite",
         "UPDATE points SET big = 1 WHERE big = 'true'",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,18 +24,23 @@ from lstmsim.studies.design.space import Box
 
 #: Later than any cycle of a simulation; where nothing is possible.
 NEVER = 2**60
+#: A sum of rounded products, less so much, is surely no more than the sum.
+_ROUNDED = 1 - 1e-9
 #: Arrivals from which on the work is added up, at most: each is a bound of its own.
 _MOST_STARTS = 64
 
 
 @dataclass
 class _Kind:
-    """Jobs that are alike but for their arrivals: those that cannot be rejected and run on one core."""
+    """Jobs that are alike but for their arrivals: those that cannot be rejected and run on one core.
+
+    batches: (inferences, members) of each batch in which such a job may run.
+    """
 
     model: Model
     steps: int
     interval: int
-    batch: int
+    batches: tuple[tuple[int, int], ...]
     allowed: tuple[int, ...]
     releases: list[int] = field(default_factory=list)
 
@@ -51,6 +58,7 @@ class Bounded:
         first arrival to the last one; empty where some jobs are not bounded.
     shared: of contexts and units the least cycles that any job takes there, and how many there are.
     comes: all arrivals, ascending.
+    npe: multipliers.
     """
 
     broken: dict[str, Column]
@@ -63,12 +71,47 @@ class Bounded:
     spread: int = 0
     shared: tuple[tuple[Column, Column], ...] = ()
     comes: tuple[int, ...] = ()
+    npe: Column = 0
 
 
 def bounded(box: Box) -> Bounded | None:
     """Bound the points of a box; None where the machine gives no bounds."""
     machine: Any = capability(box.scenario.chip.kind, "bounds")
     return None if machine is None else _Bounding(machine, box).bounded()
+
+
+def most_per_second(box: Box, mix: Sequence[tuple[Job, float]], bound_ms: float, percentile: float) -> Column:
+    """The most requests per second that any schedule of a box's points can keep under a bound on their latencies.
+
+    mix: jobs, each with how many of them come for one request per second; 0: they come whatever the rate is.
+    """
+    machine: Any = capability(box.scenario.chip.kind, "bounds")
+    count = sum(box.counts)
+    if machine is None or any(job.may_leave or job.settled(count).split for job, _ in mix):
+        return np.asarray(inf)
+    own, clock = _Bounding(machine, box), box.scenario.chip.frequency_mhz * 1e3
+    kinds = [(_kind(job, count, NEVER), weight) for job, weight in mix]
+    # of jobs that come at a rate of their own it is not known how many they are
+    known = all(weight for _, weight in mix)
+    late = sum(known * weight * (own.best(kind, "alone") * _ROUNDED > bound_ms * clock) for kind, weight in kinds)
+    first = [kind for kind, _ in kinds]
+    servers = [(sum(own.contexts[each] for each in own.entry_of), "held", "")]
+    servers += [(np.asarray(count), "work", unit) for unit in own.units(first)]
+    most: Column = np.asarray(inf)
+    for number, what, unit in servers:
+        work = sum(
+            weight * np.where((cycles := own.best(kind, what, unit)) < NEVER, cycles, 0) for kind, weight in kinds
+        )
+        most = np.minimum(most, number * clock * 1e3 / np.maximum(work, 1e-12) / _ROUNDED)
+    every = sum(weight for _, weight in kinds)
+    return np.where(late > every * (1 - percentile / 100) / _ROUNDED, 0.0, most)
+
+
+def _kind(job: Job, count: int, others: int) -> _Kind:
+    """The kind of a job among so many others on so many cores."""
+    most = 0 if job.batching is None else min(job.batching.max_batch_size, others)
+    batches = tuple((size, size) for size in range(1, most + 1)) or ((job.batch, 1),)
+    return _Kind(job.model, job.steps, job.frame_interval, batches, job.allowed(count))
 
 
 class _Bounding:
@@ -94,7 +137,7 @@ class _Bounding:
         kinds = self._kinds(jobs, count)
         makespan: dict[str, Column] = {}
         if kinds:
-            alone = [self._best(kind, "alone") for kind in kinds]
+            alone = [self.best(kind, "alone") for kind in kinds]
             ends = [max(kind.releases) + cycles for kind, cycles in zip(kinds, alone, strict=True)]
             makespan["recurrence"] = reduce(np.maximum, ends)
             self._shared(kinds, makespan)
@@ -109,15 +152,15 @@ class _Bounding:
         shared: dict[str, Any] = {}
         if kinds and not left and not any(job.after is not None for job in jobs):
             comes = [release for kind in kinds for release in kind.releases]
-            shared["held"] = tuple(self._best(kind, "held") for kind in kinds)
+            shared["held"] = tuple(self.best(kind, "held") for kind in kinds)
             shared["contexts"] = sum(self.contexts[entry] for entry in self.entry_of)
             shared["spread"] = max(comes) - min(comes)
             shared["comes"] = tuple(sorted(comes))
-            units = self._least(kinds[0], self._entries(kinds[0].allowed)[0]).work
-            each = [[self._best(kind, "work", unit) for kind in kinds] for unit in units]
+            each = [[self.best(kind, "work", unit) for kind in kinds] for unit in self.units(kinds)]
             works = [(reduce(np.minimum, own), np.asarray(count)) for own in each]
             shared["shared"] = ((reduce(np.minimum, shared["held"]), shared["contexts"]), *works)
-        return Bounded(broken, makespan, tuple(latencies), leave, whole, **shared)
+        npe = sum(np.asarray(core.npe) * number for core, number in zip(self.cores, self.box.counts, strict=True))
+        return Bounded(broken, makespan, tuple(latencies), leave, whole, npe=npe, **shared)
 
     def _kinds(self, jobs: Sequence[Job], count: int) -> list[_Kind]:
         made: dict[Any, _Kind] = {}
@@ -127,41 +170,50 @@ class _Bounding:
             releases.append(job.arrival + (0 if job.after is None else releases[job.after]))
             if job.may_leave or job.settled(count).split:
                 continue
-            key = (job.model, job.steps, job.frame_interval, job.batch, job.cores)
-            if key not in made:
-                made[key] = _Kind(*key[:-1], job.allowed(count))
+            kind = _kind(job, count, len(jobs))
+            key = (kind.model, kind.steps, kind.interval, kind.batches, kind.allowed)
+            made.setdefault(key, kind)
             made[key].releases.append(releases[-1])
         return list(made.values())
 
     def _entries(self, allowed: Sequence[int]) -> list[int]:
         return list(dict.fromkeys(self.entry_of[each] for each in allowed))
 
-    def _least(self, kind: _Kind, entry: int) -> Least:
-        job = (kind.model, kind.steps, kind.interval, kind.batch)
+    def _least(self, kind: _Kind, entry: int, batch: int) -> Least:
+        job = (kind.model, kind.steps, kind.interval, batch)
         if (*job, entry) not in self.known:
             self.known[*job, entry] = self.machine.least(self.cores[entry], *job)
         return self.known[*job, entry]
 
-    def _best(self, kind: _Kind, what: str, unit: str = "", place: int = 0) -> Column:
-        """The least of a number of a job over the cores that it may use and that can run it."""
+    def best(self, kind: _Kind, what: str, unit: str = "", place: int = 0) -> Column:
+        """The least of a number of a job over its batches and the cores that it may use and that can run it.
+
+        Of what a batch takes each member has its part.
+        """
         best: Column = np.asarray(NEVER)
-        for entry in self._entries(kind.allowed):
-            least = getattr(self._least(kind, entry), what)
+        for entry, (batch, members) in product(self._entries(kind.allowed), kind.batches):
+            least = getattr(self._least(kind, entry, batch), what)
             number = least[unit][place] if unit else least
+            if what != "alone" and not place:
+                number = number // members
             best = np.minimum(best, np.where(self.able[kind.model][entry], number, NEVER))
         return best
 
+    def units(self, kinds: Sequence[_Kind]) -> list[str]:
+        """The units that work on one job at a time."""
+        return list(self._least(kinds[0], self._entries(kinds[0].allowed)[0], kinds[0].batches[0][0]).work)
+
     def _shared(self, kinds: Sequence[_Kind], makespan: dict[str, Column]) -> None:
         """Bounds of jobs that share cores: what they take there in sum, spread evenly, from some arrival on."""
-        units = list(self._least(kinds[0], self._entries(kinds[0].allowed)[0]).work)
+        units = self.units(kinds)
         for cores in dict.fromkeys(kind.allowed for kind in kinds):
             among = [kind for kind in kinds if set(kind.allowed) <= set(cores)]
-            held = [self._best(kind, "held") for kind in among]
+            held = [self.best(kind, "held") for kind in among]
             contexts = sum(self.contexts[self.entry_of[each]] for each in set(cores))
             self._spread(among, held, contexts, 0, "contexts", makespan)
             for unit in units:
-                work = [self._best(kind, "work", unit) for kind in among]
-                after = reduce(np.minimum, [self._best(kind, "work", unit, 1) for kind in among])
+                work = [self.best(kind, "work", unit) for kind in among]
+                after = reduce(np.minimum, [self.best(kind, "work", unit, 1) for kind in among])
                 self._spread(among, work, np.asarray(len(set(cores))), after - 1, f"{unit} work", makespan)
 
     def _spread(
