@@ -27,7 +27,7 @@ from lstmsim.files.scenario.schema import (
     StepsEntry,
     chip_of_kind,
 )
-from lstmsim.machines.registry import KINDS
+from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.cells import CELLS
 from lstmsim.model.fusion.graph import INPUT, MOVES, OPERATIONS, REDUCES
 from lstmsim.studies.fit.device import Device, device_files
@@ -75,7 +75,8 @@ def _by_machine(keys: Schema) -> Schema:
         name: {**keys[name], "anyOf": [*value["anyOf"], {**machines, "additionalProperties": value}]}
         for name, value in values.items()
     }
-    on = {**machines, "additionalProperties": section, "examples": [{"multicore": {"threads": 8}}]}
+    spread = next(kind for kind in KINDS if target_of(kind).threads)
+    on = {**machines, "additionalProperties": section, "examples": [{spread: {"threads": 8}}]}
     return {**mapped, "on": {**keys["on"], "anyOf": [on, {"type": "null"}]}}
 
 
