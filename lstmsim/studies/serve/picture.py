@@ -164,8 +164,8 @@ def _draw_labels(panel: Axes, curves: LoadLatency, percentile: float) -> None:
     low, high = panel.get_ylim()
     left, right = panel.get_xlim()
     places = sorted((log10(height / low) / log10(high / low), *rest) for rest in ends for height in rest[1:2])
-    figure = panel.get_figure(root=True)
-    assert figure is not None
+    figure = panel.get_figure()
+    assert isinstance(figure, Picture)
     apart = _APART * letters(8) / (72 * panel.get_position().height * figure.get_figheight())
     before = -apart
     for at, (place, load, height, label, colour) in enumerate(places):
@@ -235,7 +235,7 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
 
 def _entitle(panel: Axes, text: str) -> None:
     """Write a title above a panel, folded to its width."""
-    figure, spec = panel.get_figure(root=True), panel.get_subplotspec()
+    figure, spec = panel.get_figure(), panel.get_subplotspec()
     assert isinstance(figure, Picture)
     assert spec is not None
     part = 1.0 if spec.get_gridspec().ncols == 1 else 0.6 if spec.rowspan.stop - spec.rowspan.start > 1 else 0.4
