@@ -55,8 +55,8 @@ def test_a_figure_is_drawn_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = run.write_figure("concurrent_lstms")
     drawn, kept = (imread(each) for each in (path, FOLDER / "concurrent_lstms" / "figure.png"))
     assert drawn.shape == kept.shape
-    # in squares of 16 pixels: releases of matplotlib draw edges and letters differently (0.0046 from 3.9 to 3.11), and a
-    # picture that is 4 pixels wider differs by 0.0078
+    # in squares of 16 pixels: releases of matplotlib draw edges and letters differently (0.0046 from 3.9 to 3.11), and
+    # a picture that is 4 pixels wider differs by 0.0078
     assert abs(squares(drawn) - squares(kept)).mean() < 0.006
     assert [each.name for each in path.parent.iterdir()] == ["figure.png"]
 
