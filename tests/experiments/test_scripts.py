@@ -11,7 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
+from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
@@ -37,6 +40,12 @@ def test_docs_show_small_figures() -> None:
     assert sum(sizes.values()) < 600_000, sizes
 
 
+def squares(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean colour of each square of 16 pixels."""
+    high, wide = (size // 16 for size in pixels.shape[:2])
+    return pixels[: high * 16, : wide * 16].reshape(high, 16, wide, 16, -1).mean(axis=(1, 3))
+
+
 @pytest.mark.needs_core
 def test_a_figure_is_drawn_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from experiments import run
@@ -44,7 +53,11 @@ def test_a_figure_is_drawn_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "concurrent_lstms").mkdir()
     monkeypatch.setattr(run, "HERE", tmp_path)
     path = run.write_figure("concurrent_lstms")
-    assert path.read_bytes() == (FOLDER / "concurrent_lstms" / "figure.png").read_bytes()
+    drawn, kept = (imread(each) for each in (path, FOLDER / "concurrent_lstms" / "figure.png"))
+    assert drawn.shape == kept.shape
+    # in squares of 16 pixels: releases of matplotlib draw edges and letters differently (0.0046 from 3.9 to 3.11), and
+    # a picture that is 4 pixels wider differs by 0.0078
+    assert abs(squares(drawn) - squares(kept)).mean() < 0.006
     assert [each.name for each in path.parent.iterdir()] == ["figure.png"]
 
 

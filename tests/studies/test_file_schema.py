@@ -102,6 +102,20 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("scenario", "jobs.0.arrival.kind", "poison", "'poison' is not one of"),
     ("scenario", "jobs.0.arrival.kind", "stream", "'frame_ms' is a required property"),
     ("scenario", "jobs.0.arrival.clients", 3, "False schema does not allow 3"),
+    ("scenario", "jobs.0.threads", {"epyc-7742": "8"}, "'8' is not of type 'integer'"),
+    ("scenario", "jobs.0.threads", {"epyc-7742": 0}, "0 is less than the minimum of 1"),
+    ("scenario", "jobs.0.weights", {"multicore": "hot"}, "'hot' is not one of"),
+    ("scenario", "jobs.0.on", {"multicore": {"thraeds": 8}}, "'thraeds' was unexpected"),
+    ("scenario", "jobs.0.on", {"multicore": {"batch": 8}}, "'batch' was unexpected"),
+    ("scenario", "jobs.0.on", {"multicore": 8}, "8 is not of type 'object'"),
+    ("scenario", "jobs.0.on", {"multicore": {"weights": "hot"}}, "'hot' is not one of"),
+    ("scenario", "jobs.0.batching", {"policy": "window"}, "'max_batch_size' is a required property"),
+    ("scenario", "jobs.0.batching", {"max_batch_size": 8, "lengths": "padded"}, "'padded' is not one of"),
+    ("scenario", "jobs.0.density", {"x": 1.5, "h": 0}, "1.5 is greater than the maximum of 1"),
+    ("scenario", "jobs.0.density", 0.5, "0.5 is not of type 'object'"),
+    ("scenario", "jobs.0.batch", {"multicore": 2}, "is not of type 'integer'"),
+    ("scenario", "chip.cores.0.delta", {"threshold": 1}, "'threshold' was unexpected"),
+    ("scenario", "chip.cores.0.delta", {"x": 0.1, "h": 0.1, "group": 0}, "0 is less than the minimum of 1"),
     ("scenario", "jobs", [], "[] should be non-empty"),
     ("scenario", "dispatch", "fifo", "'fifo' is not one of"),
     ("scenario", "preemption", "yes", "'yes' is not of type 'boolean'"),
@@ -125,13 +139,40 @@ def test_the_files_that_are_changed_below_are_right(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "where", "value", "marked"), WRONG, ids=[f"{each[0]} {each[1]}" for each in WRONG])
 def test_what_is_wrong_is_marked(kind: str, where: str, value: Any, marked: str) -> None:
+    found = mistakes(kind, changed(kind, where, value))
+    assert any(marked in each for each in found), found
+
+
+def changed(kind: str, where: str, value: Any) -> Any:
+    """The right file of a kind with another value in a place."""
     data = copy.deepcopy(RIGHT[kind])
     *path, last = [int(part) if part.isdigit() else part for part in where.split(".")]
     at: Any = data
     for part in path:
         at = at[part]
     at[last] = value
-    assert any(marked in each for each in mistakes(kind, data)), mistakes(kind, data)
+    return data
+
+
+#: Where a value is put that both the schema and the reader of scenarios take: keys with several forms.
+TAKEN: list[tuple[str, Any]] = [
+    ("jobs.0.threads", 8),
+    ("jobs.0.threads", {"epyc-7742": 8, "multicore": None}),
+    ("jobs.0.weights", {"v100": "warm", "multicore": "cold"}),
+    ("jobs.0.split", {"column-npu": "rows"}),
+    ("jobs.0.cores", {"column-npu": [0]}),
+    ("jobs.0.on", {"multicore": {"threads": 8, "weights": "warm"}, "v100": {}}),
+    ("jobs.0.batching", {"max_batch_size": 8, "policy": "window", "max_wait_us": 5, "lengths": "equal", "pool": "a"}),
+    ("jobs.0.density", {"x": 0.5, "h": 1, "seed": 3}),
+    ("chip.cores.0.delta", {"x": 0.1, "h": 0.1, "group": 8}),
+]
+
+
+@pytest.mark.parametrize(("where", "value"), TAKEN, ids=[f"{where} {value}" for where, value in TAKEN])
+def test_each_form_of_a_key_is_right_by_schema_and_by_reader(where: str, value: Any) -> None:
+    data = changed("scenario", where, value)
+    assert mistakes("scenario", data) == []
+    load_scenario(data)
 
 
 def examples() -> Iterator[tuple[str, type]]:

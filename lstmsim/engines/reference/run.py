@@ -154,11 +154,10 @@ class Machine(Dispatcher):
 
         `DeadlockError` if tasks are unfinished then, `ProgramError` if the run comes to a cycle after `LATEST`.
         """
-        self.env.run(until=LATEST + 1)
-        # SimPy puts the event at which it stopped back
-        self.env.step()
+        # not `run(until=...)`: some releases of SimPy put the event at which they stop back, which is then the soonest
+        while (soonest := self.env.peek()) <= LATEST:
+            self.env.step()
         if self.finished < len(self.program.tasks):
-            soonest = self.env.peek()
             if soonest < inf:
                 raise ProgramError(f"the run comes to cycle {int(soonest)}")
             raise self.deadlock()

@@ -504,6 +504,7 @@ class JobEntry(Entry):
     arrival: cycle at which the jobs come; a list has one for each job; a mapping describes a process.
     core: the one core on which the jobs run; in place of `cores`.
     split: how the job runs on all of `cores` at once; auto: on the free ones, or on one.
+    weights: what caches hold when the job begins, on machines that have such caches.
     batch: inferences that run together, on machines that have batching.
     batching: how requests wait for others, to run together.
     inputs: file with the numbers of the frames. No cycle depends on it.

@@ -191,18 +191,37 @@ def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> 
     return [int(value) if value == int(value) else value for value in values]
 
 
+def _tick(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
 def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bool = False, unit: str = "") -> Markup:
     """Draw an axis at height `y` with numbers (and their unit) below or above it, and the text `what` at its end."""
     away = -1 if above else 1
     parts = [line(scale.left, y, scale.right, y, "axis")]
     for tick in ticks:
         at = scale(tick)
-        text = f"{tick:,}" if isinstance(tick, int) else f"{tick:,.6g}"
         parts += [line(at, y, at, y + 4 * away, "axis")]
-        parts += [words(at, y + (-7 if above else 15), text + unit, "tick", "middle")]
+        parts += [words(at, y + (-7 if above else 15), _tick(tick) + unit, "tick", "middle")]
     if what:
         parts.append(words(scale.right, y + (-20 if above else 29), what, "tick", "end"))
     return joined(parts)
+
+
+def level_lines(scale: Scale, upright: Scale, ticks: Sequence[float], unit: str = "") -> Markup:
+    """Draw a line across the picture for each tick of the axis `upright`, with its number (and unit) at the left."""
+    parts = []
+    for tick in ticks:
+        height = upright(tick)
+        parts.append(line(scale.left, height, scale.right, height, "grid"))
+        parts.append(words(scale.left - 6, height + 4, _tick(tick) + unit, "tick", "end"))
+    return joined(parts)
+
+
+def area(scale: Scale, upright: Scale, edges: Sequence[float], levels: Sequence[float]) -> Markup:
+    """Draw a quantity over time as columns from zero; `edges`: where they begin and end, one more than `levels`."""
+    tops = [round(upright(level), 2) for level in levels]
+    return path(steps([scale(edge) for edge in edges], tops, [upright(0)] * len(tops)), "area")
 
 
 def steps(edges: list[float], tops: list[float], bottoms: list[float]) -> str:

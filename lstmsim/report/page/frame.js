@@ -43,7 +43,7 @@ export const colour = (name) => getComputedStyle(root).getPropertyValue(`--${nam
 const keys = new Map();
 const themeListeners = [];
 
-/** Lets a key do something, and lists it in the help. `help` is empty for a second key of the same meaning. */
+/** Lets a key do something, and lists it in the help. */
 export function bind(key, help, action) {
   keys.set(key, { help, action });
 }
@@ -65,8 +65,7 @@ function switchTheme() {
 }
 
 function help() {
-  const lines = [...keys].filter(([, each]) => each.help);
-  const list = lines.flatMap(([key, each]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, each.help)]);
+  const list = [...keys].flatMap(([key, each]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, each.help)]);
   const close = make("button", { click: () => dialog.close() }, "Close");
   const dialog = make("dialog", { "aria-label": "Keys", close: () => dialog.remove() }, make("h2", {}, "Keys"), make("dl", {}, ...list), close);
   document.body.append(dialog);

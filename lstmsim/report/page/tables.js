@@ -39,8 +39,7 @@ export function enhance(table) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, at) => {
     if (!head.textContent) return;
-    const button = make("button", { class: "sort", click: () => sort(at) }, ...head.childNodes);
-    head.append(button);
+    head.append(make("button", { class: "sort", click: () => sort(at) }, ...head.childNodes));
   });
 
   function sort(at) {
@@ -78,8 +77,7 @@ export function tableOf(caption, heads, rows, worded = []) {
   const head = heads.map((each, at) => make("th", { scope: "col", class: left(at) }, each));
   const lines = rows.map(([first, ...rest]) =>
     make("tr", {}, make("th", { scope: "row", class: "l" }, first), ...rest.map((each, at) => make("td", { class: left(at + 1) }, each))));
-  const table = make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
-  return table;
+  return make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
 }
 
 document.querySelectorAll("table").forEach(enhance);

@@ -89,7 +89,7 @@ def set_cycles(axes: Axes, start: int, end: int) -> None:
 
 def ticks(axes: Axes) -> Any:
     """Give the arguments of a `MaxNLocator` below a panel as wide as the picture, whose numbers must not touch."""
-    room = axes.get_figure(root=True).get_size_inches()[0] / letters(1)  # type: ignore[union-attr]
+    room = axes.get_figure().get_size_inches()[0] / letters(1)  # type: ignore[union-attr]
     return {"nbins": max(3, min(10, int(1.5 * room))), "steps": [1, 2, 5, 10]}
 
 

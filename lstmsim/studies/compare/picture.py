@@ -186,7 +186,7 @@ def _draw_bars(
             elif style.hatch:
                 bar.set(edgecolor=style.ink, hatch=style.hatch)
         containers.append(bars)
-        inches = panel.get_figure(root=True).get_size_inches()[0]  # type: ignore[union-attr]
+        inches = panel.get_figure().get_size_inches()[0]  # type: ignore[union-attr]
         if rows * machines <= _MOST_NUMBERS * min(1.0, inches / letters(_INCHES_NUMBERED)):
             texts = ["–" if each is None else format(each, form) for each in values]
             tops = values if top is None else [top(row, column) for row in range(rows)]

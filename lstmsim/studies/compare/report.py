@@ -10,8 +10,9 @@ from lstmsim.report.document import Column, Document, Grid, Section, Text, grid,
 from lstmsim.report.figures_text import percent, short_name, three_digits
 from lstmsim.report.results import Baseline, Forms, Keys, picked, plain
 from lstmsim.studies.compare.device_fits import NO_DEVICE, DeviceFit
+from lstmsim.studies.compare.headline import headline
 from lstmsim.studies.compare.published import FITTED, about_machines, model_errors
-from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, not_comparable
+from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, not_comparable, not_told
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
 
@@ -218,10 +219,8 @@ def _verdict(comparison: Comparison, base: Latencies | None, other: Latencies | 
         return f"not comparable; {reason}"
     sooner = f"; {other.sooner:,} of {other.requests:,} requests are sooner there" if other.sooner is not None else ""
     run = f"{ratio:.3g} times as long{sooner}"
-    if base.mean.half_width is None or other.mean.half_width is None:
-        return f"too few requests to tell; in this run {run}"
-    if abs(base.mean.value - other.mean.value) <= base.mean.half_width + other.mean.half_width:
-        return f"cannot tell, the intervals of the means overlap; in this run {run}"
+    if doubt := not_told(base, other):
+        return f"cannot tell, {doubt}; in this run {run}"
     return f"{'yes' if ratio > 1 else 'no'}, {run}"
 
 
@@ -234,8 +233,12 @@ def _document(comparison: Comparison) -> Document:
     what = f"{len(comparison.workloads)} models, each alone" if comparison.each else f"{jobs} job{'s' * (jobs > 1)}"
     remarks = dict.fromkeys(text for row in comparison.entries for entry in row for text in entry.remarks)
     return Document.of(
-        f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}",
-        Section.of(*_captions(comparison), *(Text(each, hang=2) for each in about_machines(comparison))),
+        headline(comparison),
+        Section.of(
+            f"Comparison of {comparison.scenario}: {what}, engine {comparison.engine}.",
+            *_captions(comparison),
+            *(Text(each, hang=2) for each in about_machines(comparison)),
+        ),
         Section.of(*([] if comparison.each else latency_notes(comparison))),
         *(_each(comparison) if comparison.each else [_whole(comparison)]),
         _errors(comparison),

@@ -84,6 +84,15 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
     return ""
 
 
+def not_told(one: Latencies, other: Latencies) -> str:
+    """Say why the means of two machines do not tell which one answers faster; empty if they do."""
+    if one.mean.half_width is None or other.mean.half_width is None:
+        return "there are too few requests"
+    if abs(one.mean.value - other.mean.value) <= one.mean.half_width + other.mean.half_width:
+        return "the intervals of the means overlap"
+    return ""
+
+
 def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: float, other_mhz: float) -> int | None:
     """Count the jobs with a shorter latency on the other machine; None if the two did not serve the same jobs."""
     if [job.number for job in base] != [job.number for job in other]:

@@ -141,6 +141,6 @@ def _draw_memories(axes: Axes, timeline: Timeline, edges: NDArray[np.int64]) -> 
         axes.text(0.5, 0.5, "no line of memory", transform=axes.transAxes, ha="center", va="center", color="#555555")
     elif len(rows) > 1:
         reported = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
-        figure = axes.get_figure(root=True)
+        figure = axes.get_figure()
         assert isinstance(figure, Picture)
         axes.set_title(figure.folded(reported, 7, 0.8), loc="right", fontsize=letters(7), color="#555555", pad=2)

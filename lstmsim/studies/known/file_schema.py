@@ -16,16 +16,18 @@ from lstmsim.base.keys import Described
 from lstmsim.base.wording import listed, nearest
 from lstmsim.files.catalog import chip_files, model_files
 from lstmsim.files.graphs import GraphEntry
+from lstmsim.files.scenario.by_machine import KEYS as KEYS_BY_MACHINE
 from lstmsim.files.scenario.schema import (
     ARRIVAL_KEYS,
     STEPS_KEYS,
     ArrivalEntry,
+    JobEntry,
     ModelFile,
     ScenarioFile,
     StepsEntry,
     chip_of_kind,
 )
-from lstmsim.machines.registry import KINDS
+from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.cells import CELLS
 from lstmsim.model.fusion.graph import INPUT, MOVES, OPERATIONS, REDUCES
 from lstmsim.studies.fit.device import Device, device_files
@@ -50,7 +52,9 @@ def _named(names: Callable[[], Any], *others: Schema) -> Schema:
 
 
 def _of_kind(entry: type, schema: Schema) -> Schema:
-    """The schema of an entry whose keys depend on its kind, or, of an axis, on what gives it its values."""
+    """The schema of an entry whose keys depend on its kind, on the machine, or, of an axis, on what gives it values."""
+    if entry is JobEntry:
+        return {**schema, "properties": {**schema["properties"], **_by_machine(schema["properties"])}}
     if entry is AxisEntry:
         others = {each: [key] for key, more in AXIS_KEYS.items() for each in more}
         return {**schema, "oneOf": [{"required": [key]} for key in AXIS_KEYS], "dependencies": others}
@@ -60,6 +64,20 @@ def _of_kind(entry: type, schema: Schema) -> Schema:
         then = {"required": ["kind", *needed], "properties": dict.fromkeys(foreign, False)}
         cases.append({"if": _is_kind(kind), "then": then})
     return {**schema, "allOf": cases} if cases else schema
+
+
+def _by_machine(keys: Schema) -> Schema:
+    """The keys of a job that may differ by machine, with a mapping of machines to values, and the section `on`."""
+    values = {name: {"anyOf": keys[name]["anyOf"]} for name in KEYS_BY_MACHINE}
+    machines = {"type": "object", "propertyNames": _named(lambda: (*KINDS, *chip_files()))}
+    section = {"type": "object", "properties": values, "additionalProperties": False}
+    mapped = {
+        name: {**keys[name], "anyOf": [*value["anyOf"], {**machines, "additionalProperties": value}]}
+        for name, value in values.items()
+    }
+    spread = next(kind for kind in KINDS if target_of(kind).threads)
+    on = {**machines, "additionalProperties": section, "examples": [{spread: {"threads": 8}}]}
+    return {**mapped, "on": {**keys["on"], "anyOf": [on, {"type": "null"}]}}
 
 
 def _is_kind(kind: str) -> Schema:

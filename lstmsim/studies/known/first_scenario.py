@@ -43,11 +43,12 @@ def first_scenario() -> str:
 
 
 def _lines(entry: type, used: Mapping[str, Any], skip: tuple[str, ...] = ()) -> Iterator[str]:
-    """The keys of an entry, those with values first; each with its meaning behind it."""
+    """The keys of an entry, those with values first; each followed by its meaning."""
     keys = described_keys(entry, DOCUMENTS[entry])
+    schemas = FILES.mapping(entry)["properties"]
     shown = [*used, *(name for name in keys if name not in used and name not in skip)]
     for name in shown:
-        value = used[name] if name in used else example(FILES.value(keys[name]))
+        value = used[name] if name in used else example(schemas[name])
         text = value if isinstance(value, str) else json.dumps(value)
         line = f"{'' if name in used else '# '}{name}: {text if len(text) < _LONG else '{}'}"
         first, *more = textwrap.wrap(key_line(keys[name]), _WIDTH - 40, break_on_hyphens=False)
@@ -56,7 +57,7 @@ def _lines(entry: type, used: Mapping[str, Any], skip: tuple[str, ...] = ()) -> 
 
 
 def init(path: str | os.PathLike[str] = "scenario.yaml") -> tuple[str, ...]:
-    """Write a scenario to begin with, and beside it the schema that its first line names. Give the names of both.
+    """Write a scenario to begin with, and next to it the schema that its first line names. Give the names of both.
 
     path: the scenario's file, .yaml or .yml. Nothing is ever replaced: a schema that is there is kept.
     `InputError` if the scenario is there already.

@@ -117,6 +117,8 @@ ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
         schema.StepsEntry,
         (schema.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
     ),
+    ("scenario jobs.density", schema.DensityEntry, (schema.DensityEntry,)),
+    ("scenario jobs.batching", schema.BatchingEntry, (schema.BatchingEntry,)),
     ("scenario arrivals", schema.TraceEntry, (schema.TraceEntry,)),
     ("scenario precision", schema.PrecisionEntry, (schema.PrecisionEntry, Precision)),
     ("model", schema.ModelFile, (schema.ModelFile, Model)),

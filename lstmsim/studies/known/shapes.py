@@ -111,6 +111,8 @@ def example(schema: Schema) -> Any:
         return example({**next(part for part in schema["anyOf"] if part.get("type") != "null"), **own})
     default = schema.get("default")
     match schema.get("type"):
+        case "object" if "examples" in schema:
+            return schema["examples"][0]
         case _ if "enum" in schema:
             return next((word for word in schema["enum"] if word != default), default)
         case "boolean":

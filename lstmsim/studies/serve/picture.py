@@ -23,8 +23,8 @@ _DARK = "#333333"
 _GREY = "#777777"
 #: Bars of intervals stand so far apart, as a share of the range of loads.
 _ASIDE = 0.005
-#: Labels at the ends of curves lie at least so far apart, as a share of the panel's height.
-_APART = 0.055
+#: Labels at the ends of curves lie at least so far apart: lines of their letters.
+_APART = 1.5
 #: Curves that end so far to the right have their label beside the panel, others at their last point.
 _BESIDE = 0.8
 #: Where the axis of requests in time may begin, in %.
@@ -164,10 +164,13 @@ def _draw_labels(panel: Axes, curves: LoadLatency, percentile: float) -> None:
     low, high = panel.get_ylim()
     left, right = panel.get_xlim()
     places = sorted((log10(height / low) / log10(high / low), *rest) for rest in ends for height in rest[1:2])
-    before = -_APART
+    figure = panel.get_figure()
+    assert isinstance(figure, Picture)
+    apart = _APART * letters(8) / (72 * panel.get_position().height * figure.get_figheight())
+    before = -apart
     for at, (place, load, height, label, colour) in enumerate(places):
         # The labels that follow need room above.
-        place = max(before + _APART, min(place, 1 - _APART * (len(places) - 1 - at)))
+        place = max(before + apart, min(place, 1 - apart * (len(places) - 1 - at)))
         before = place
         share = (load - left) / (right - left)
         panel.annotate(
@@ -232,7 +235,7 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
 
 def _entitle(panel: Axes, text: str) -> None:
     """Write a title above a panel, folded to its width."""
-    figure, spec = panel.get_figure(root=True), panel.get_subplotspec()
+    figure, spec = panel.get_figure(), panel.get_subplotspec()
     assert isinstance(figure, Picture)
     assert spec is not None
     part = 1.0 if spec.get_gridspec().ncols == 1 else 0.6 if spec.rowspan.stop - spec.rowspan.start > 1 else 0.4

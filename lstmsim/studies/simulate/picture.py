@@ -249,7 +249,7 @@ def _draw_utilization(axes: Axes, timeline: Timeline, view: View, inches: float)
     window = int(window_edges(start, end, most)[1]) - start
     said = f"{window:,} cycle{'s' * (window > 1)}"
     said = f"windows of whole time steps, at least {said}" if on_steps else f"windows of {said}"
-    figure = axes.get_figure(root=True)
+    figure = axes.get_figure()
     assert isinstance(figure, Picture)
     axes.set_title(figure.folded(said, 7, 0.8), loc="right", fontsize=letters(7), color="#555555", pad=2)
     return float(np.average(mean, weights=np.diff(edges)))

@@ -359,8 +359,8 @@ def _enclose(panel: Axes, cycles: NDArray[np.float64]) -> None:
 
 def _number_size(panel: Axes, cycles: NDArray[np.float64]) -> float:
     """The size of the numbers of cells; 0: there is no room for them."""
-    figure, spec = panel.get_figure(root=True), panel.get_subplotspec()
-    assert figure is not None
+    figure, spec = panel.get_figure(), panel.get_subplotspec()
+    assert isinstance(figure, Picture)
     assert spec is not None
     inches = figure.get_size_inches()[0] / spec.get_gridspec().ncols - _BESIDE_INCHES
     longest = len(f"{np.nanmax(cycles, initial=0):,.0f}")

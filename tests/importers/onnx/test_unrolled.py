@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.scenario_file import load_model
@@ -18,6 +17,7 @@ from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
+from tests.importers.onnx.runs import theirs
 
 HIDDEN, INPUT, STEPS = 4, 5, 4
 GATES = {"lstm": 4, "gru": 3, "rnn": 1, "rnn-relu": 1}
@@ -133,7 +133,7 @@ def refusal(model: Any, folder: Path) -> str:
 def check(model: Any, single: ImportedModel, **more: NDArray[np.float32]) -> None:
     """Check that the imported model computes what the network does."""
     x = np.random.default_rng(9).normal(size=(STEPS, 1, INPUT)).astype(np.float32)
-    y = ReferenceEvaluator(model).run(None, {"x": x, **more})[0][:, 0]
+    y = theirs(model, {"x": x, **more})[:, 0]
     assert single.network is not None
     stimulus = single.network.stimulus(x[:, 0].astype(np.float64))
     np.testing.assert_allclose(run_network(float_arithmetic(single.network), stimulus).output(), y, atol=1e-6)
@@ -366,7 +366,7 @@ def test_a_changed_operation_is_never_read_as_the_cell(tmp_path: Path) -> None:
         model = layer(Unrolled(["lstm", "gru", "rnn"][seed % 3], folded=seed % 2 == 0, seed=seed))
         changed(model, random)
         try:
-            ReferenceEvaluator(model).run(None, {"x": np.zeros((STEPS, 1, INPUT), np.float32)})
+            theirs(model, {"x": np.zeros((STEPS, 1, INPUT), np.float32)})
         except Exception:
             continue
         try:

@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 
+from lstmsim.report.styles import Look
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Measured, Point
 from lstmsim.studies.serve.picture import plot_load_latency as plot
 
@@ -62,6 +64,19 @@ def test_names_stand_beside_the_last_stable_point() -> None:
     names = [each for each in main.texts if each.get_text().startswith("policy")]
     assert len(names) == 6
     assert all(each.get_window_extent().x0 < main.transAxes.transform((0.2, 0))[0] for each in names)
+
+
+@pytest.mark.parametrize("style", ["screen", "slides"])
+def test_names_of_curves_that_end_together_do_not_touch(style: str) -> None:
+    figure = plot(curves(4, machines=3), look=Look("column", style))
+    figure.draw_without_rendering()
+    main = figure.axes[0]
+    # of the words alone, without their arrows
+    boxes = [Text.get_window_extent(each) for each in main.texts if each.get_text().startswith("policy")]
+    assert len(boxes) == 3
+    apart = [above.y0 - below.y1 for below, above in pairwise(sorted(boxes, key=lambda each: each.y0))]
+    # a point or more
+    assert min(apart) > figure.dpi / 72
 
 
 @pytest.mark.parametrize(("misses", "floor"), [(0, 99), (3, 95), (15, 80), (70, 0)])

@@ -102,7 +102,7 @@ def test_jobs_that_come_at_once_have_no_latencies_of_that_kind() -> None:
     compared = compare(Scenario(ONE, jobs(3, 0)), [ONE, TWO])
     assert (compared.way, compared.by_latency) == ("at once", False)
     assert [entry.latencies for entry in compared.entries[0]] == [None, None]
-    assert "times as fast" not in compared.to_text()
+    assert "times as fast (mean)" not in compared.to_text()
     each = compare(Scenario(ONE, jobs(3, 1000)), [ONE, TWO], each=True)
     assert each.way == "at once"
 
@@ -144,7 +144,7 @@ def test_a_verdict_stands_only_where_intervals_are_apart() -> None:
     overlap = verdict(latencies(3.0, 0.6), latencies(2.0, 0.6))
     assert overlap.startswith("cannot tell, the intervals of the means overlap; in this run 1.5 times as long")
     few = verdict(latencies(3.0, None), latencies(2.0))
-    assert few.startswith("too few requests to tell; in this run 1.5 times as long")
+    assert few.startswith("cannot tell, there are too few requests; in this run 1.5 times as long")
     away = verdict(latencies(3.0, away=3), latencies(2.0))
     assert away == "not comparable; they served different requests: a machine that rejects more has shorter queues"
     unstable = verdict(latencies(3.0), latencies(2.0, verdict="unstable"))

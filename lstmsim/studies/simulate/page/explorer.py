@@ -25,6 +25,7 @@ from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
+from lstmsim.report.results import picked
 from lstmsim.studies.simulate.page.looks import HATCHES, LOOKS, hatched, job_class, state_class
 from lstmsim.studies.simulate.page.timeline import Use
 
@@ -122,18 +123,14 @@ def path_of(run: Run, words: Mapping[str, Words]) -> tuple[PathTable, Numbers]:
 def switches(explanation: Explanation) -> dict[str, Any]:
     """Give the changes that were simulated, for the switches of a page."""
     tried = explanation.what_if
-    slow = tried.base_latency
 
     def plain(each: Any) -> dict[str, Any]:
         slowest = None if each.latency is None else each.latency.slowest
-        return {
-            **{name: getattr(each, name) for name in ("name", "detail", "cycles", "utilization", "refused", "pair")},
-            "slowest": slowest,
-        }
+        return {**picked(each, "name detail cycles utilization refused pair"), "slowest": slowest}
 
-    base = {"cycles": tried.base_cycles, "utilization": explanation.utilization}
+    slowest = None if tried.base_latency is None else tried.base_latency.slowest
     return {
-        "base": {**base, "slowest": None if slow is None else slow.slowest},
+        "base": {"cycles": tried.base_cycles, "utilization": explanation.utilization, "slowest": slowest},
         "changes": [plain(each) for each in tried.alternatives],
         "pairs": [plain(each) for each in tried.pairs],
     }
@@ -189,16 +186,8 @@ def _with_path(spans: _Spans, path: PathTable, jobs: Numbers, shown: tuple[int, 
     inside = end > start
     first, last, start, end = first[inside], last[inside], start[inside], end[inside]
     core = path.index.trace.issue("core")[path.path.row]
-    table = np.stack(
-        [
-            len(STATES) + path.name[first],
-            jobs[path.task[first]],
-            path.layer[first],
-            path.path.held_by[last],
-            core[first],
-        ],
-        axis=1,
-    )
+    name, job = len(STATES) + path.name[first], jobs[path.task[first]]
+    table = np.stack([name, job, path.layer[first], path.path.held_by[last], core[first]], axis=1)
     known, place = np.unique(table.reshape(-1, 5), axis=0, return_inverse=True)
     return _Spans(
         row=np.concatenate([np.zeros(len(first), dtype=np.int64), spans.row + 1]),

@@ -41,6 +41,7 @@ _JOBS, _PRINTED = 1000, 40
 _MODELS, _LAYERS, _PLANS = 40, 6, 100
 #: A resolved input of more letters is cut: a page that goes by e-mail must stay small.
 _INPUT_LIMIT = 400_000
+_USEFUL = "useful multiply-accumulates of all possible"
 #: What opens which traces.
 _VIEWERS = {
     "Perfetto": (".json", ".json.gz", ".pftrace"),
@@ -203,19 +204,8 @@ def report_page(
     return page(title, header, parts, before=patterns(), style=look_rules(), scripts=scripts, data=data)
 
 
-_WHAT_IF = Section(
-    "what-if",
-    "What if",
-    element(
-        "div",
-        element(
-            "p",
-            "A browser with scripts has a switch here for each change. The tables above have all of them.",
-            class_="note",
-        ),
-        id="switches",
-    ),
-)
+_NO_SCRIPTS = "A browser with scripts has a switch here for each change. The tables above have all of them."
+_WHAT_IF = Section("what-if", "What if", element("div", shown(_NO_SCRIPTS), id="switches"))
 
 
 def _timeline(
@@ -251,12 +241,7 @@ def _figures(report: Report) -> Markup:
     # of each figure, where its rows are
     entries = [
         ("makespan", f"{four_digits(duration)} ms", f"{report.makespan_cycles:,} cycles", end),
-        (
-            "utilization",
-            f"{100 * report.utilization:.1f} %",
-            "useful multiply-accumulates of all possible",
-            sections.loss_id("useful"),
-        ),
+        ("utilization", f"{100 * report.utilization:.1f} %", _USEFUL, sections.loss_id("useful")),
         ("throughput", f"{report.tops:.4g} TOPS", f"of {tops(pes, 1, report.frequency_mhz):.4g} at most", "ran"),
         ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates", "jobs"),
         ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms", "latency"),

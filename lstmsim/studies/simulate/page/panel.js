@@ -2,7 +2,7 @@
 
 import { bind, data, make, number, percent } from "./frame.js";
 import { enhance, tableOf } from "./tables.js";
-import { CLASSES, after, spansOf, spansWhere, sumsOf } from "./spans.js";
+import { CLASSES, within, spansOf, spansWhere, sumsOf } from "./spans.js";
 import { View } from "./view.js";
 
 /** Rows behind a number, jobs and layers with a row of their own, rows and segments named of a span, spans found. */
@@ -207,20 +207,13 @@ class Explorer {
     this.words.replaceChildren(make("h3", {}, meaning ? `${name}: ${meaning}` : name), make("dl", {}, ...items));
   }
 
-  /** Calls `tell(span, cycles)` for the spans of a row that share cycles with a span. */
-  beside(row, at, tell) {
-    const { level } = this, start = level.start[at], end = level.end[at];
-    for (let each = after(level, row, start); each < level.offset[row + 1] && level.start[each] < end; each++)
-      tell(each, Math.min(level.end[each], end) - Math.max(level.start[each], start));
-  }
-
   /** What other rows of the core did in the time of a span: those of its job, or of a main unit all. */
   meanwhile(row, at) {
     const { spans, level, kinds } = this, [, group, core] = spans.rows[row], job = kinds.job[level.kind[at]], said = [];
     spans.rows.forEach(([name, each, other], place) => {
       if (place === row || other !== core || each === 3 || said.length >= MENTIONED) return;
       const sums = new Map();
-      this.beside(place, at, (span, cycles) => {
+      within(level, place, level.start[at], level.end[at], (span, cycles) => {
         const kind = level.kind[span], state = this.state(kind);
         if ((group > 0 && kinds.job[kind] !== job) || state === "idle") return;
         const key = this.where(span) ? `${state} (${this.where(span)})` : state;
@@ -239,7 +232,7 @@ class Explorer {
     const path = spans.rows.findIndex(([, each]) => each === 3), said = [];
     if (path < 0) return "not worked out: simulate with --explain";
     let on = 0;
-    this.beside(path, at, (span, cycles) => {
+    within(level, path, level.start[at], level.end[at], (span, cycles) => {
       const kind = level.kind[span];
       if (job >= 0 ? kinds.job[kind] !== job : kinds.core[kind] !== core) return;
       on += cycles;

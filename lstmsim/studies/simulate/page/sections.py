@@ -167,7 +167,7 @@ def _columns(values: list[float], scale: draw.Scale, top: float, base: float) ->
     for value in values:
         counts[min(_COLUMNS - 1, max(0, int((value - low) / width)))] += 1
     upright = draw.Scale(0, max(counts), base, top + 6)
-    parts = _levels_axis(upright, [f"{tick:,}" for tick in draw.round_ticks(0, max(counts), 4, whole=True)])
+    parts = [draw.level_lines(scale, upright, draw.round_ticks(0, max(counts), 4, whole=True))]
     parts.append(draw.words(_LEFT - 6, top - 4, "jobs", "tick", "end"))
     for number, count in enumerate(counts):
         if count:
@@ -176,16 +176,6 @@ def _columns(values: list[float], scale: draw.Scale, top: float, base: float) ->
             left, right, height = scale(begin), scale(end), upright(0) - upright(count)
             parts.append(draw.rectangle(left + 0.5, upright(count), right - left - 1, height, "j0", title))
     return joined(parts)
-
-
-def _levels_axis(upright: draw.Scale, ticks: Sequence[str]) -> list[Markup]:
-    """A line for each tick, with its number."""
-    parts = []
-    for tick in ticks:
-        height = upright(float(tick.replace(",", "")))
-        parts.append(draw.line(_LEFT, height, _RIGHT, height, "grid"))
-        parts.append(draw.words(_LEFT - 6, height + 4, tick, "tick", "end"))
-    return parts
 
 
 def _marks(marks: dict[str, float], scale: draw.Scale, base: float) -> list[Markup]:
@@ -224,11 +214,8 @@ def serving_section(serving: Serving) -> Section:
 def _levels(name: str, edges: list[float], levels: list[float], scale: draw.Scale, top: float) -> Markup:
     """One quantity over time as columns from zero."""
     upright = draw.Scale(0, max(1.0, *levels, 0.0), top + _HEIGHT, top + 8)
-    parts = _levels_axis(upright, [f"{tick:,.6g}" for tick in draw.round_ticks(0, upright.high, 4)])
-    tops = [round(upright(level), 2) for level in levels]
-    parts.append(draw.path(draw.steps([scale(edge) for edge in edges], tops, [upright(0)] * len(tops)), "area"))
-    parts.append(draw.words(_LEFT, top, name, "tick"))
-    return joined(parts)
+    lines = draw.level_lines(scale, upright, draw.round_ticks(0, upright.high, 4))
+    return joined([lines, draw.area(scale, upright, edges, levels), draw.words(_LEFT, top, name, "tick")])
 
 
 def tenants_section(serving: Serving) -> Section:

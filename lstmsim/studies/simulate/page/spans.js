@@ -37,7 +37,7 @@ export async function spansOf(given) {
   const none = (column) => Int32Array.from(column, (each) => each - 1);
   const kinds = { state, job: none(job), layer: none(layer), held: none(held), core: none(core), count: state.length };
   const finest = { width: given.bin, offset, start, end, look: looks, kind: Int32Array.from(kind), step };
-  return { ...given, kinds, levels: [finest], colours: kinds };
+  return { ...given, kinds, levels: [finest] };
 }
 
 /** The first span of a row that ends behind a cycle. */
@@ -140,23 +140,25 @@ export const levelFor = (spans, width) => spans.levels.findLast((level) => level
 /** The classes of rows: main units, threads, other units, the critical path. */
 export const CLASSES = 4;
 
+/** Calls `tell(span, cycles)` for the spans of a row that share cycles with a window. */
+export function within(level, row, low, high, tell) {
+  for (let at = after(level, row, low); at < level.offset[row + 1] && level.start[at] < high; at++)
+    tell(at, Math.min(level.end[at], high) - Math.max(level.start[at], low));
+}
+
 /** Cycles of each kind in each class of rows that lie in a window: `sums[kind * CLASSES + class]`. Exact. */
 export function sumsOf(spans, low, high) {
   const level = spans.levels[0], sums = new Float64Array(spans.kinds.count * CLASSES);
-  spans.rows.forEach(([, group], row) => {
-    for (let at = after(level, row, low); at < level.offset[row + 1] && level.start[at] < high; at++)
-      sums[level.kind[at] * CLASSES + group] += Math.min(level.end[at], high) - Math.max(level.start[at], low);
-  });
+  spans.rows.forEach(([, group], row) => within(level, row, low, high, (at, cycles) => { sums[level.kind[at] * CLASSES + group] += cycles; }));
   return sums;
 }
 
 /** Spans in a window of which something holds, with the longest part in it first, at most `most`; and how many. */
 export function spansWhere(spans, low, high, holds, most) {
   const level = spans.levels[0], found = [];
-  spans.rows.forEach(([, group], row) => {
-    for (let at = after(level, row, low); at < level.offset[row + 1] && level.start[at] < high; at++)
-      if (holds(level.kind[at], group, row, at)) found.push([row, at, Math.min(level.end[at], high) - Math.max(level.start[at], low)]);
-  });
+  spans.rows.forEach(([, group], row) => within(level, row, low, high, (at, cycles) => {
+    if (holds(level.kind[at], group, row, at)) found.push([row, at, cycles]);
+  }));
   const count = found.length;
   return { count, longest: found.sort((a, b) => b[2] - a[2] || a[1] - b[1]).slice(0, most) };
 }

@@ -182,14 +182,10 @@ def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Marku
 def _use_section(timeline: Timeline, use: Use) -> Section:
     first, last = timeline.shown
     edges, mean = use.edges, use.share
-    scale, base, high = draw.Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
-    places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
-    parts = []
-    for share in (0, 25, 50, 75, 100):
-        height = base - high * share / 100
-        parts += [draw.line(_LEFT, height, _RIGHT, height, "grid")]
-        parts += [draw.words(_LEFT - 6, height + 4, f"{share} %", "tick", "end")]
-    parts.append(draw.path(draw.steps(places, tops, [base] * len(tops)), "area"))
+    scale, base = draw.Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0
+    upright = draw.Scale(0, 100, base, 20)
+    parts = [draw.level_lines(scale, upright, (0, 25, 50, 75, 100), " %")]
+    parts.append(draw.area(scale, upright, edges.tolist(), (100 * mean).tolist()))
     parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
     what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"

@@ -1,7 +1,7 @@
 /** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
 
-import { bind, colour, make, number, onTheme, percent } from "./frame.js";
-import { after, levelFor, walk, workOutLevels } from "./spans.js";
+import { bind, colour, make, number, onTheme } from "./frame.js";
+import { levelFor, walk, within, workOutLevels } from "./spans.js";
 
 /** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
 const HEIGHTS = [22, 16, 11, 22], GAP = 3, AXIS = 24, STRIP = 30;
@@ -223,10 +223,10 @@ export class View {
       pen.fillRect(this.left, top + HEIGHTS[group] + 1, this.width - this.left, 0.5);
       if (!roomy || group === 2 || spans.bin > 1) return;
       pen.textAlign = "center";
-      for (let at = after(level, row, this.low); at < level.offset[row + 1] && level.start[at] < this.high; at++) {
+      within(level, row, this.low, this.high, (at) => {
         const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
         if (to - from > 46 && spans.looks[level.look[at]]) this.label(pen, spans.label(at, (to - from) / 6.2), (from + to) / 2, middle, level.look[at]);
-      }
+      });
     });
   }
 
@@ -311,10 +311,10 @@ export class View {
     if (row < 0 || row >= this.spans.rows.length || x < this.left) return;
     const level = this.spans.levels[0], low = this.cycle(x - REACH), high = this.cycle(x + REACH), exact = this.cycle(x);
     let best = -1, far = Infinity;
-    for (let each = after(level, row, low); each < level.offset[row + 1] && level.start[each] < high; each++) {
+    within(level, row, low, high, (each) => {
       const away = Math.max(level.start[each] - exact, exact - level.end[each], 0);
       if (away < far) [best, far] = [each, away];
-    }
+    });
     this.pick(best < 0 ? null : [row, best]);
   }
 
