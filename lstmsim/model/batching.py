@@ -29,6 +29,16 @@ class Batching:
     pool: str = ""
     entry: str = ""
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether requests wait again between two steps."""
+        return self.policy == "continuous"
+
+    @property
+    def ragged(self) -> bool:
+        """Whether each request leaves its batch after its own last step. In rounds all have the same step."""
+        return self.lengths == "ragged" and not self.in_rounds
+
     def pool_of(self, steps: int) -> tuple[Batching, int]:
         """What the jobs of one pool have in common; steps: of such a job."""
-        return self, steps if self.lengths == "equal" else 0
+        return self, steps if self.lengths == "equal" and not self.in_rounds else 0
