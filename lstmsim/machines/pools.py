@@ -55,7 +55,7 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
         if job.batching.in_rounds and (task.weight_set is not None or any(task.gang)):
             text = "continuous is not simulated where weights take turns or are streamed: choose dynamic or window"
             raise InputError(Mistake(f"job {job.name}: batching.policy", text))
-        own = (_in_company(job).identity, key)
+        own = (_alike(job), key)
         if own not in made:
             rows = range(first[own][0], first[own][1])
             made[own] = tuple(program.tasks[len(jobs) + row].variants for row in rows)
@@ -77,10 +77,15 @@ def _alone(job: Job) -> Job:
     return replace(job, model=model, batching=None)
 
 
-def _in_company(job: Job) -> Job:
+def in_company(job: Job) -> Job:
     """What a request runs in a batch: all of its steps, or in rounds one."""
     alone = _alone(job)
     return replace(alone, steps=1) if job.batching is not None and job.batching.in_rounds else alone
+
+
+def _alike(job: Job) -> Hashable:
+    """What jobs of a pool share that run alike in a batch, as `in_company` says."""
+    return job.configuration if job.batching is not None and job.batching.in_rounds else job.identity
 
 
 def policy_faults(target: Entries, batching: Batching, model: Model | None) -> Iterator[tuple[str, str]]:
@@ -135,9 +140,9 @@ def _others(
         if job.batching is None:
             continue
         key = job.batching.pool_of(job.steps)
-        one = _in_company(job)
-        own = (one.identity, key)
+        own = (_alike(job), key)
         if own not in places:
+            one = in_company(job)
             most = job.batching.max_batch_size if templates else min(job.batching.max_batch_size, members[key])
             # a request alone is a batch of one, but for one that runs round by round
             least = 1 if job.batching.in_rounds else 2
