@@ -11,7 +11,7 @@ from lstmsim.base.records import record
 from lstmsim.model.scenario import DISPATCH, Job, Scenario
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program
-from lstmsim.program.runs import runs_of
+from lstmsim.program.runs import companies, runs_of
 from lstmsim.program.trace import TASKS, Totals
 
 _OPERATIONS = FLAT_TABLES["operations"]
@@ -47,24 +47,17 @@ def batches_of(jobs: Sequence[Job], totals: Totals) -> tuple[Batch, ...]:
         return ()
     rows = totals.tasks[: len(jobs)]
     runs = runs_of(rows, totals.pauses)
-    own: dict[tuple[int, int], list[int]] = {}
-    columns = (runs.task, runs.core, runs.context, runs.start, runs.end, runs.batch)
-    places = {}
-    for number, core, context, start, end, lead in zip(*(column.tolist() for column in columns), strict=True):
-        key = (number if lead < 0 else lead, start)
-        own.setdefault(key, []).append(number)
-        if lead < 0 or lead == number:
-            places[key] = core, context, end
-    made = []
     arrived = TASKS.of(rows, "arrived").tolist()
-    for (lead, start), members in own.items():
-        turns = sorted(_turn(jobs[number], arrived[number], number) for number in members)
-        core, context, end = places[lead, start]
-        order = [turn[-1] for turn in turns]
-        batching = jobs[lead].batching
+    made = []
+    own = companies(runs, lambda number: _turn(jobs[number], arrived[number], number))
+    led = runs.where(runs.leads)
+    columns = (led.task, led.start, led.end, led.core, led.context)
+    for lead, start, end, core, context in zip(*(column.tolist() for column in columns), strict=True):
+        members, batching = own[lead, start], jobs[lead].batching
+        first = _turn(jobs[members[0]], arrived[members[0]], members[0])
         if batching is not None and batching.ragged:
-            order.sort(key=lambda number: -jobs[number].steps)
-        made.append((start, turns[0], Batch(start, end, core, context, tuple(order))))
+            members = sorted(members, key=lambda number: -jobs[number].steps)
+        made.append((start, first, Batch(start, end, core, context, tuple(members))))
     return tuple(batch for _, _, batch in sorted(made, key=lambda each: each[:2]))
 
 

@@ -35,7 +35,7 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
             if job.batching.pool:
                 _refuse_unequal(firsts.setdefault(job.batching.pool, job), job)
     _refuse_policies(target, jobs)
-    alone = [_alone(job) for job in jobs]
+    alone = [without_company(job) for job in jobs]
     first, others = _others(jobs, members, templates)
     try:
         program = target.lower(chip, [*alone, *others], templates=templates)
@@ -69,7 +69,7 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     return replace(program, tasks=tuple(tasks), pools=described)
 
 
-def _alone(job: Job) -> Job:
+def without_company(job: Job) -> Job:
     """The same request without company. One that runs round by round runs all layers of a step, then the next step."""
     model = job.model
     if job.batching is not None and job.batching.in_rounds and len(model.layers) > 1:
@@ -79,8 +79,8 @@ def _alone(job: Job) -> Job:
 
 def in_company(job: Job) -> Job:
     """What a request runs in a batch: all of its steps, or in rounds one."""
-    alone = _alone(job)
-    return replace(alone, steps=1) if job.batching is not None and job.batching.in_rounds else alone
+    one = without_company(job)
+    return replace(one, steps=1) if job.batching is not None and job.batching.in_rounds else one
 
 
 def _alike(job: Job) -> Hashable:

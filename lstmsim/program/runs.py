@@ -5,11 +5,14 @@ A task in a pool that goes on step by step has a run for each of its rounds, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.program.program import Program
 from lstmsim.program.trace import PAUSES, TASKS, Table, Trace
 
 Column = NDArray[np.int64]
@@ -60,6 +63,11 @@ class Runs:
         numbers: Column = rows - first
         return numbers
 
+    @property
+    def last_ends(self) -> dict[int, int]:
+        """When the last run of each task ended."""
+        return dict(zip(self.task.tolist(), self.end.tolist(), strict=True))
+
     def of(self, task: Column, cycle: Column) -> Column:
         """The place of the run of a task in which a cycle lies."""
         span = int(self.end.max(initial=0)) + 1
@@ -95,6 +103,29 @@ def runs_of(tasks: Table, pauses: Table) -> Runs:
     # in one cycle a run that was over at once stands first
     order = np.lexsort((runs.end, runs.start, runs.task))
     return Runs(*(column[order] for column in vars(runs).values()))
+
+
+def companies(runs: Runs, turn: Callable[[int], Any]) -> dict[tuple[int, int], list[int]]:
+    """The tasks of each batch, by the task that led it and the cycle in which it began; one that was alone is one.
+
+    turn: what tasks are sorted by.
+    """
+    found: dict[tuple[int, int], list[int]] = {}
+    for task, start, lead in zip(runs.task.tolist(), runs.start.tolist(), runs.batch.tolist(), strict=True):
+        found.setdefault((task if lead < 0 else lead, start), []).append(task)
+    return {key: sorted(tasks, key=turn) for key, tasks in found.items()}
+
+
+def inferences(program: Program, trace: Trace) -> dict[tuple[int, int], list[int]]:
+    """The tasks of each batch, as `companies`, in the order of the inferences that the operations name."""
+    arrived = trace.task("arrived").tolist()
+
+    def turn(number: int) -> tuple[int, ...]:
+        task, came = program.tasks[number], arrived[number]
+        ragged = task.pool is not None and program.pools[task.pool].ragged and not task.in_rounds(program.pools)
+        return (-task.length if ragged else 0, task.key + (came if task.key_from_arrival else 0), came, number)
+
+    return companies(runs_of(trace.tasks, trace.pauses), turn)
 
 
 def in_rounds(trace: Trace) -> bool:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from lstmsim import Job, Scenario, compare, run, serve, simulate, sweep
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
 from lstmsim.machines.hardware import Stored
 from lstmsim.model.batching import Batching
+from lstmsim.program.trace import PAUSES, TASKS
 from lstmsim.studies.serve.metrics import served as served_by
 from lstmsim.studies.shared.loading import load_scenario
+from lstmsim.studies.simulate.run import check_numerics
 from tools.contract import differences, read_cases
 
 CASES = read_cases(str(Path(__file__).parents[1] / "data" / "contract_cases_batching.json"))
@@ -263,3 +265,46 @@ def test_a_point_at_which_nobody_is_served_is_infeasible(tmp_path: Path) -> None
     axes = {"wait": {"path": "jobs.0.batching.max_wait_cycles", "values": [0, 10]}}
     found = sweep({"scenario": scenario, "axes": axes, "objectives": {"minimise": ["latency_ms_p99"]}}, tmp_path)
     assert [each["status"] for each in found.to_records()] == ["done", "infeasible"]
+
+
+def _model(**keys: Any) -> dict[str, Any]:
+    return {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8} | keys] * 2}
+
+
+@pytest.mark.parametrize(
+    ("own", "keys"),
+    [
+        ({}, {"bidirectional": True, "input": 16}),
+        ({"policy": "window", "max_wait_cycles": 90, "lengths": "equal"}, {}),
+        ({"policy": "continuous"}, {}),
+        ({"lengths": "ragged"}, {"bidirectional": True, "input": 16}),
+    ],
+)
+def test_numbers_of_members_are_those_of_the_request_alone(own: dict[str, Any], keys: dict[str, Any]) -> None:
+    result = run(_scenario({"max_batch_size": 3} | own, model=_model(**keys), count=12, steps=[1, 3, 4] * 4))
+    checks = check_numerics(result, random_weights=0)
+    assert [check.job for check in checks] == [job.name for job in result.scenario.jobs]
+    assert all(check.values for check in checks)
+
+
+@pytest.mark.parametrize(("own", "column"), [({"lengths": "ragged"}, "finish"), ({}, "finish"), ({}, "batch")])
+def test_wrong_traces_of_batches_are_found(own: dict[str, Any], column: str) -> None:
+    """A member that ends a cycle early has not all of its results; one of no batch is on a thread of another."""
+    result = run(_scenario({"max_batch_size": 3} | own, count=3, arrival=0, steps=[2, 3, 3]))
+    tasks = result.trace.tasks.copy()
+    place = TASKS.place(column)
+    tasks[2, place] = tasks[2, place] - 1 if column == "finish" else -1
+    result.__dict__["trace"] = replace(result.trace, tasks=tasks)
+    with pytest.raises(ReplayError):
+        check_numerics(result, random_weights=0)
+
+
+def test_rounds_of_other_requests_are_found() -> None:
+    """A round that another request led is not of this one's states: its step is not there yet."""
+    result = run(_scenario({"max_batch_size": 2, "policy": "continuous"}, count=4, arrival=0, steps=[2, 3, 2, 3]))
+    pauses = result.trace.pauses.copy()
+    place = PAUSES.place("batch")
+    pauses[0, place] = pauses[-1, place] + 1 if pauses[0, place] == 0 else 0
+    result.__dict__["trace"] = replace(result.trace, pauses=pauses)
+    with pytest.raises(ReplayError):
+        check_numerics(result, random_weights=0)
