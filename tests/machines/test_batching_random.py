@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from lstmsim import run, simulate
+from lstmsim.analysis.explanations.critical_path import critical_path
+from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.engines import ENGINES
 from lstmsim.program.accounts import totals_of
 from lstmsim.studies.simulate.run import Run
@@ -102,11 +104,16 @@ def test_random_pools(seed: int) -> None:
     }
     jobs = [job_of(f"e{number}", own) for number, own in enumerate(entries)]
     for engine in ENGINES:
-        report = simulate({"chip": chip(cores), "dispatch": dispatch, "jobs": jobs}, engine=engine)
+        result = run({"chip": chip(cores), "dispatch": dispatch, "jobs": jobs}, engine=engine)
+        report = result.report
         found: dict[int, tuple[int, ...]] = {job.number: (job.start, job.finish, job.core) for job in report.jobs}
         found |= {each.number: (each.at,) for each in report.rejected}
         assert found == expected
         assert [[each.start, each.core, each.thread, list(each.members)] for each in report.batches] == model.batches
+    shares = latency_shares(result.program, result.trace)
+    waited = shares[:, list(SHARES).index("batch")].tolist()
+    assert waited == [0 if each.left >= 0 else each.company for each in model.requests]
+    check_shares(result, shares)
 
 
 def drawn_layers(random: Random) -> tuple[list[dict[str, Any]], list[list[tuple[int, int, bool]]]]:
@@ -187,6 +194,18 @@ def test_random_scenarios(seed: int) -> None:
     assert fast.totals == reference.totals == totals_of(fast.program, fast.trace)
     assert simulate(scenario).to_dict()["jobs"] == reference.report.to_dict()["jobs"]
     check_counts(fast)
+    check_shares(fast, latency_shares(fast.program, fast.trace))
+
+
+def check_shares(one: Run, shares: Any) -> None:
+    """Every cycle of a request that was served has one name; the critical path has no gap."""
+    trace = one.trace
+    served = trace.task("core") >= 0
+    assert (shares.sum(axis=1) == (trace.task("finish") - trace.task("arrived")) * served).all()
+    assert (shares >= 0).all()
+    path = critical_path(one.program, trace)
+    assert int(path.cycles.sum()) == trace.makespan_cycles
+    assert (path.start[1:] == path.end[:-1]).all()
 
 
 def check_counts(one: Run) -> None:

@@ -26,6 +26,7 @@ class Request:
     core: int = -1
     left: int = -1
     rounds: int = 0
+    company: int = 0
 
 
 @dataclass
@@ -58,7 +59,21 @@ class Model:
             for pool in [pool for pool, window in self.open.items() if window.ends <= self.now]:
                 self.closed.append(self.open.pop(pool))
             self._admit()
+            self._count()
             self.now += 1
+
+    def _count(self) -> None:
+        """Who waits for company in this cycle: in an open window, or in a pool that is not ripe."""
+        for each in self._waiting():
+            own, window = self.entries[each.entry], self.open.get(self._pool(each))
+            if own["policy"] == "window":
+                each.company += window is not None and any(one is each for one in window.members)
+            elif own["policy"] == "dynamic":
+                pool = [one for one in self._waiting() if self._pool(one) == self._pool(each)]
+                each.company += not self._ripe(pool, own)
+
+    def _ripe(self, pool: Sequence[Request], own: Entry) -> bool:
+        return len(pool) >= own["most"] or min(each.arrival for each in pool) + own["wait"] <= self.now
 
     def _waiting(self) -> list[Request]:
         return [each for each in self.requests if each.state == "waits"]
@@ -140,8 +155,7 @@ class Model:
                 continue
             own = self.entries[first.entry]
             pool = [each for each in self._waiting() if self._pool(each) == self._pool(first)]
-            ripe = len(pool) >= own["most"] or min(each.arrival for each in pool) + own["wait"] <= self.now
-            if window is None and not ripe and not self._in_rounds(first):
+            if window is None and not self._ripe(pool, own) and not self._in_rounds(first):
                 continue
             able = [core for core in self._cores(first) if core not in kept and self.running[core] is None]
             if not able:
