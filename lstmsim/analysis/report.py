@@ -354,7 +354,9 @@ def _jobs(scenario: Scenario, totals: Totals, batches: Sequence[Batch]) -> tuple
         whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         cores = whole or cores_at_once(scenario.chip, job, core, taken)
         times = 0 if whole else core, first.get(number, context), arrived, admitted, finish
-        served.append(JobReport(job.name, *times, job.macs, job.deadline, pauses, number, cores))
+        # between two rounds nobody has taken its thread
+        stopped = 0 if job.batching is not None and job.batching.in_rounds else pauses
+        served.append(JobReport(job.name, *times, job.macs, job.deadline, stopped, number, cores))
     return served, others
 
 

@@ -136,6 +136,14 @@ def test_no_rounds_where_weights_move(hidden: int) -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], {"name": "b", "model": other, "steps": 1}]})
 
 
+def test_keys_without_effect_are_remarked() -> None:
+    own = {"max_batch_size": 2, "policy": "continuous", "max_wait_cycles": 9, "lengths": "equal"}
+    report = simulate(_scenario(own, count=4, steps=1))
+    text = "job a: `max_wait_cycles` and `lengths` of `batching` mean nothing where `policy` is continuous"
+    assert report.remarks == (text,)
+    assert simulate(_scenario({"max_batch_size": 2, "policy": "continuous"}, count=4, steps=1)).jobs == report.jobs
+
+
 def test_a_round_is_a_batch_of_one_step() -> None:
     """Equal requests that come together take as long as so many rounds of them (section 12, point 6)."""
     for chip in ("column-npu-16k", "intel-npu-rtl"):

@@ -160,7 +160,7 @@ def _of_members(trace: Trace, stints: Stints, spans: CoreSpans) -> CoreSpans:
     of = np.repeat(np.arange(len(company)), counts)
     ends = np.where(stints.last[members] == of, trace.task("finish")[members], stints.end[of])
     # stints stand in order of tasks, and those of a task in order of time
-    span = int(stints.end.max(initial=0)) + 1
+    span = int(max(stints.begin.max(initial=0), stints.end.max(initial=0))) + 1
     keys = stints.task * span + stints.begin
 
     def each(one: Intervals) -> Intervals:
