@@ -11,6 +11,7 @@ from lstmsim.base.records import record
 from lstmsim.model.scenario import DISPATCH, Job, Scenario
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program
+from lstmsim.program.runs import companies, runs_of
 from lstmsim.program.trace import TASKS, Totals
 
 _OPERATIONS = FLAT_TABLES["operations"]
@@ -44,20 +45,19 @@ def batches_of(jobs: Sequence[Job], totals: Totals) -> tuple[Batch, ...]:
     """
     if all(job.batching is None for job in jobs):
         return ()
-    own: dict[int, list[int]] = {}
-    rows = totals.tasks[: len(jobs)].tolist()
-    lead, core = TASKS.place("batch"), TASKS.place("core")
-    for number, row in enumerate(rows):
-        # of those that were rejected there is nothing to tell
-        if row[core] >= 0:
-            own.setdefault(number if row[lead] < 0 else row[lead], []).append(number)
+    rows = totals.tasks[: len(jobs)]
+    runs = runs_of(rows, totals.pauses)
+    arrived = TASKS.of(rows, "arrived").tolist()
     made = []
-    arrived, admitted = TASKS.place("arrived"), TASKS.place("admitted")
-    for leader, members in own.items():
-        turns = sorted(_turn(jobs[number], rows[number][arrived], number) for number in members)
-        where, context, start, finish, *_ = rows[leader]
-        assert start == rows[leader][admitted], "the columns stand in this order"
-        made.append((start, turns[0], Batch(start, finish, where, context, tuple(turn[-1] for turn in turns))))
+    own = companies(runs, lambda number: _turn(jobs[number], arrived[number], number))
+    led = runs.where(runs.leads)
+    columns = (led.task, led.start, led.end, led.core, led.context)
+    for lead, start, end, core, context in zip(*(column.tolist() for column in columns), strict=True):
+        members, batching = own[lead, start], jobs[lead].batching
+        first = _turn(jobs[members[0]], arrived[members[0]], members[0])
+        if batching is not None and batching.ragged:
+            members = sorted(members, key=lambda number: -jobs[number].steps)
+        made.append((start, first, Batch(start, end, core, context, tuple(members))))
     return tuple(batch for _, _, batch in sorted(made, key=lambda each: each[:2]))
 
 
@@ -70,7 +70,7 @@ def _turn(job: Job, arrived: int, number: int) -> tuple[int, int, int]:
 class BatchFigures:
     """What a run's batches came to.
 
-    batches: how many.
+    batches: how many; of `continuous` its rounds.
     mean_size: their mean number of members.
     sizes: how many had 1, 2, ... members.
     padding_steps: steps that were run beyond the members' own / steps that were run, 0 to 1.
@@ -80,6 +80,13 @@ class BatchFigures:
     mean_size: float
     sizes: tuple[int, ...]
     padding_steps: float
+
+    @property
+    def words(self) -> str:
+        """The figures in a line."""
+        sizes = ", ".join(f"{count:,} of {size}" for size, count in enumerate(self.sizes, 1) if count)
+        padding = f"padding {100 * self.padding_steps:.1f} % of steps"
+        return f"batches: {self.batches:,}, mean size {self.mean_size:.3g} ({sizes}), {padding}"
 
 
 def figures_of(jobs: Sequence[Job], batches: Sequence[Batch]) -> BatchFigures | None:
@@ -92,9 +99,16 @@ def figures_of(jobs: Sequence[Job], batches: Sequence[Batch]) -> BatchFigures | 
     run = own = members = 0
     for batch in batches:
         steps = [jobs[number].steps for number in batch.members]
-        run, own, members = run + len(steps) * max(steps), own + sum(steps), members + len(steps)
+        members += len(steps)
+        run += len(steps) * max(steps) if pads(jobs[batch.members[0]]) else sum(steps)
+        own += sum(steps)
     sizes = tuple(counts[size] for size in range(1, most + 1))
     return BatchFigures(len(batches), members / len(batches), sizes, 1 - own / run)
+
+
+def pads(job: Job) -> bool:
+    """Whether all members of a batch run as many steps as the longest."""
+    return job.batching is not None and job.batching.lengths != "ragged" and not job.batching.in_rounds
 
 
 def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[Batch]) -> dict[int, int]:
@@ -104,7 +118,7 @@ def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[B
         jobs = [scenario.jobs[number] for number in batch.members]
         longest = max(jobs, key=lambda job: job.steps)
         run, own = len(jobs) * longest.steps, sum(job.steps for job in jobs)
-        if run == own:
+        if run == own or not pads(jobs[0]):
             continue
         if program is None:
             padded[batch.core] += longest.model.macs_per_step * (run - own)

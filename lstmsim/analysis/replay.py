@@ -47,10 +47,10 @@ def replay(
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
     """Compute the outputs of jobs by executing a trace."""
-    together = next((job for job in scenario.jobs if job.batch > 1 or job.batching is not None), None)
+    together = next((job for job in scenario.jobs if job.batch > 1), None)
     if together is not None:
-        text = "the numbers of inferences in a batch are not executed yet, so they cannot be checked"
-        raise InputError(Mistake(f"job {together.name}: {'batch' if together.batching is None else 'batching'}", text))
+        text = "the numbers of inferences of one job are not executed; give them as requests with `batching`"
+        raise InputError(Mistake(f"job {together.name}: batch", text))
     target = target_of(scenario.chip.kind)
     drawn = next((job for job in scenario.jobs if job.density is not None), None)
     if drawn is not None and target.reads_numbers(scenario.chip):

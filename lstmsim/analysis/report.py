@@ -300,7 +300,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | 
         work[list(padded)] -= list(padded.values())
         totals = replace(totals, work=work)
     cores = _cores(chip.core_figures, totals)
-    jobs, rejected = _jobs(scenario, totals)
+    jobs, rejected = _jobs(scenario, totals, batches)
     macs, makespan = sum(totals.work.tolist()), totals.makespan_cycles
     # of cores beside those of the chip only a memory's cycles are named
     rows = totals.cycles[len(cores) :]
@@ -338,9 +338,11 @@ def _cores(figures: Sequence[CoreFigures], totals: Totals) -> tuple[CoreReport, 
     return tuple(cores)
 
 
-def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rejected]]:
+def _jobs(scenario: Scenario, totals: Totals, batches: Sequence[Batch]) -> tuple[list[JobReport], list[Rejected]]:
     """The jobs that were served, and the jobs that were rejected."""
     served, others = [], []
+    # a request is told where it began; in rounds it may have other threads later
+    first = {number: batch.thread for batch in reversed(batches) for number in batch.members}
     chip_cores = len(scenario.chip.core_figures)
     # a machine may have further tasks, which do the work of the jobs
     rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
@@ -351,8 +353,10 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rej
         # a job that is led from a core beside those of the chip has all of the chip
         whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         cores = whole or cores_at_once(scenario.chip, job, core, taken)
-        times = 0 if whole else core, context, arrived, admitted, finish
-        served.append(JobReport(job.name, *times, job.macs, job.deadline, pauses, number, cores))
+        times = 0 if whole else core, first.get(number, context), arrived, admitted, finish
+        # between two rounds nobody has taken its thread
+        stopped = 0 if job.batching is not None and job.batching.in_rounds else pauses
+        served.append(JobReport(job.name, *times, job.macs, job.deadline, stopped, number, cores))
     return served, others
 
 

@@ -186,10 +186,7 @@ def _of_some_runs(report: Report) -> Iterator[str]:
         count = len(report.rejected)
         yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.rejected)})"
     if report.batching is not None:
-        own = report.batching
-        sizes = ", ".join(f"{count:,} of {size}" for size, count in enumerate(own.sizes, 1) if count)
-        padding = f"padding {100 * own.padding_steps:.1f} % of steps"
-        yield f"batches: {own.batches:,}, mean size {own.mean_size:.3g} ({sizes}), {padding}"
+        yield report.batching.words
     busy = report.memory_busy_cycles
     if busy is not None:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"

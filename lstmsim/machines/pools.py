@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.target import Target
+from lstmsim.machines.target import Entries, Target
 from lstmsim.model.batching import Batching
+from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job
 from lstmsim.program.program import Phase, Pool, Program, TabledProgram
 
@@ -33,7 +34,8 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
             members[key] += 1
             if job.batching.pool:
                 _refuse_unequal(firsts.setdefault(job.batching.pool, job), job)
-    alone = [replace(job, batching=None) for job in jobs]
+    _refuse_policies(target, jobs)
+    alone = [without_company(job) for job in jobs]
     first, others = _others(jobs, members, templates)
     try:
         program = target.lower(chip, [*alone, *others], templates=templates)
@@ -50,14 +52,65 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
             tasks.append(task)
             continue
         key = job.batching.pool_of(job.steps)
-        own = (job.identity, key)
+        if job.batching.in_rounds and (task.weight_set is not None or any(task.gang)):
+            text = "continuous is not simulated where weights take turns or are streamed: choose dynamic or window"
+            raise InputError(Mistake(f"job {job.name}: batching.policy", text))
+        own = (_alike(job), key)
         if own not in made:
             rows = range(first[own][0], first[own][1])
             made[own] = tuple(program.tasks[len(jobs) + row].variants for row in rows)
-        tasks.append(replace(task, pool=pools[key], sizes=made[own], length=job.steps))
-    each = [batching for batching, _ in pools]
-    described = tuple(Pool(one.max_batch_size, one.max_wait_cycles, one.policy == "window") for one in each)
+        sizes = made[own]
+        if job.batching.in_rounds:
+            task, sizes = replace(task, variants=sizes[0]), sizes[1:]
+        tasks.append(replace(task, pool=pools[key], sizes=sizes, length=job.steps))
+    described = tuple(
+        Pool(each.max_batch_size, each.max_wait_cycles, each.policy, each.lengths == "ragged") for each, _ in pools
+    )
     return replace(program, tasks=tuple(tasks), pools=described)
+
+
+def without_company(job: Job) -> Job:
+    """The same request without company. One that runs round by round runs all layers of a step, then the next step."""
+    model = job.model
+    if job.batching is not None and job.batching.in_rounds and len(model.layers) > 1:
+        model = replace(model, layer_order="step")
+    return replace(job, model=model, batching=None)
+
+
+def in_company(job: Job) -> Job:
+    """What a request runs in a batch: all of its steps, or in rounds one."""
+    one = without_company(job)
+    return replace(one, steps=1) if job.batching is not None and job.batching.in_rounds else one
+
+
+def _alike(job: Job) -> Hashable:
+    """What jobs of a pool share that run alike in a batch, as `in_company` says."""
+    return job.configuration if job.batching is not None and job.batching.in_rounds else job.identity
+
+
+def policy_faults(target: Entries, batching: Batching, model: Model | None) -> Iterator[tuple[str, str]]:
+    """Yield what a machine does not have of batching: the key and a sentence; model: None if it is not known."""
+    if batching.in_rounds:
+        if not target.rounds:
+            yield "policy", f"a {target.title} has no continuous batching: choose dynamic or window"
+        for number, layer in enumerate(model.layers if model else ()):
+            if layer.bidirectional or layer.reverse:
+                how = "is bidirectional" if layer.bidirectional else "runs in reverse"
+                yield "policy", f"continuous needs layers that go forward, and layer {number} {how}"
+    if batching.lengths == "ragged" and not target.ragged:
+        yield "lengths", f"a {target.title} has no ragged batches: choose pad or equal"
+
+
+def _refuse_policies(target: Target, jobs: Sequence[Job]) -> None:
+    for job in distinct_pools(jobs):
+        assert job.batching is not None, "it is of a pool"
+        for key, text in policy_faults(target, job.batching, job.model):
+            raise InputError(Mistake(f"job {job.name}: batching.{key}", text))
+
+
+def distinct_pools(jobs: Sequence[Job]) -> Sequence[Job]:
+    """The first job of each model and pool."""
+    return tuple({(job.model, job.batching): job for job in reversed(jobs) if job.batching is not None}.values())
 
 
 def _refuse_unequal(first: Job, job: Job) -> None:
@@ -87,10 +140,13 @@ def _others(
         if job.batching is None:
             continue
         key = job.batching.pool_of(job.steps)
-        own = (job.identity, key)
+        own = (_alike(job), key)
         if own not in places:
+            one = in_company(job)
             most = job.batching.max_batch_size if templates else min(job.batching.max_batch_size, members[key])
-            sizes = [replace(job, batch=size, batching=None, after=None, states_of=None) for size in range(2, most + 1)]
+            # a request alone is a batch of one, but for one that runs round by round
+            least = 1 if job.batching.in_rounds else 2
+            sizes = [replace(one, batch=size, after=None, states_of=None) for size in range(least, most + 1)]
             places[own] = (len(others), len(others) + len(sizes))
             others += sizes
     return places, others

@@ -15,6 +15,7 @@ from lstmsim.base.errors import ReplayError
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
+from lstmsim.program.runs import runs_of
 from lstmsim.program.trace import PAUSES, THREAD_SLOTS, Trace
 
 
@@ -93,8 +94,9 @@ def thread_slots_of(scenario: Scenario, program: Program, trace: Trace) -> Threa
             raise ReplayError(f"job {names[task]} is paused on core {pause['core']}, where it does not go on")
         stays[task, 0].append(Stay(pause["core"], pause["context"], since[task], pause["paused"]))
         since[task] = pause["resumed"]
-    for task, (core, context, _, finish) in tasks.items():
-        stays[task, 0].append(Stay(core, context, since[task], finish))
+    ends = runs_of(trace.tasks, trace.pauses).last_ends
+    for task, (core, context, *_) in tasks.items():
+        stays[task, 0].append(Stay(core, context, since[task], ends[task]))
     for row in trace.thread_slots.tolist():
         thread_slot = dict(zip(THREAD_SLOTS.names, row, strict=True))
         task = thread_slot["task"]
@@ -105,8 +107,21 @@ def thread_slots_of(scenario: Scenario, program: Program, trace: Trace) -> Threa
     _check_arrivals(scenario, trace)
     for task in tasks:
         _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, thread_slots, task)
-    _check_alone(thread_slots, program)
+    _check_alone(thread_slots, program, _beside(trace, thread_slots))
     return thread_slots
+
+
+def _beside(trace: Trace, thread_slots: ThreadSlots) -> set[tuple[int, int]]:
+    """Tasks, and since when, that ran in the batch of another; `ReplayError` unless they were on its thread."""
+    runs = runs_of(trace.tasks, trace.pauses)
+    others = runs.where(~runs.leads)
+    led = {(stay.since, stay.core, stay.context, task) for (task, _), own in thread_slots.stays.items() for stay in own}
+    columns = (others.start, others.core, others.context, others.batch, others.task)
+    for since, core, context, lead, task in zip(*(column.tolist() for column in columns), strict=True):
+        if (since, core, context, lead) not in led:
+            text = f"job {thread_slots.names[task]} is in a batch of job {thread_slots.names[lead]} at cycle {since}"
+            raise ReplayError(f"{text}, which does not begin then on the same thread")
+    return set(zip(others.task.tolist(), others.start.tolist(), strict=True))
 
 
 def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
@@ -146,11 +161,12 @@ def _check_place(job: Job, cores: int, program: Program, thread_slots: ThreadSlo
         )
 
 
-def _check_alone(thread_slots: ThreadSlots, program: Program) -> None:
-    """Check that a thread holds one job at a time."""
+def _check_alone(thread_slots: ThreadSlots, program: Program, beside: set[tuple[int, int]]) -> None:
+    """Check that a thread holds one job at a time, but for those that are in the batch of another."""
     held: dict[tuple[int, int], int] = {}
+    own = [(stay, task) for (task, _), stays in thread_slots.stays.items() for stay in stays]
     for stay, name in sorted(
-        ((stay, thread_slots.names[task]) for (task, _), stays in thread_slots.stays.items() for stay in stays),
+        ((stay, thread_slots.names[task]) for stay, task in own if (task, stay.since) not in beside),
         key=lambda pair: (pair[0].since, pair[0].until),
     ):
         where = stay.core, stay.context

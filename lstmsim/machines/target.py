@@ -132,6 +132,8 @@ class Entries:
     together: ClassVar[frozenset[str]] = frozenset()
     # whether the inferences of a batch run together
     batches: ClassVar[bool] = False
+    rounds: ClassVar[bool] = False  # whether requests may join and leave a batch between two steps (`continuous`)
+    ragged: ClassVar[bool] = False  # whether inferences of a batch may end one by one
     # whether comparisons give the inferences of a batch to the machine's threads, each as a job of its own
     deals: ClassVar[bool] = True
     threads: ClassVar[bool] = False  # whether a job may say on how many cores its threads run

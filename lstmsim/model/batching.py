@@ -29,6 +29,24 @@ class Batching:
     pool: str = ""
     entry: str = ""
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether requests wait again between two steps."""
+        return self.policy == "continuous"
+
+    @property
+    def ragged(self) -> bool:
+        """Whether each request leaves its batch after its own last step. In rounds all have the same step."""
+        return self.lengths == "ragged" and not self.in_rounds
+
+    @property
+    def idle_keys(self) -> str:
+        """A sentence on keys that are given and have no effect; empty if there are none."""
+        given = ["max_wait_cycles"] * (self.max_wait_cycles > 0) + ["lengths"] * (self.lengths != "pad")
+        if not self.in_rounds or not given:
+            return ""
+        return f"{' and '.join(f'`{key}`' for key in given)} of `batching` mean nothing where `policy` is continuous"
+
     def pool_of(self, steps: int) -> tuple[Batching, int]:
         """What the jobs of one pool have in common; steps: of such a job."""
-        return self, steps if self.lengths == "equal" else 0
+        return self, steps if self.lengths == "equal" and not self.in_rounds else 0

@@ -427,7 +427,10 @@ class Scenario:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks of the chip on the jobs, once for each configuration: limits that are not kept, missing sources."""
-        return tuple(dict.fromkeys(text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)))
+        own = [text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)]
+        idle = (job for job in self.jobs if job.batching is not None and job.batching.idle_keys)
+        own += [f"job {job.tenant or job.name}: {job.batching.idle_keys}" for job in idle if job.batching]
+        return tuple(dict.fromkeys(own))
 
 
 def data_words(job: Job) -> str:

@@ -9,7 +9,7 @@ the cycle in which it is asked to pause, a thread drains. A paused task has no t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Phase, Program
+from lstmsim.program.runs import in_rounds, runs_of
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 from lstmsim.program.trace import Totals, Trace
 
@@ -88,24 +89,15 @@ class Stays:
 
 def stays_on(trace: Trace, core: int) -> Stays:
     """The stays of all tasks on a core. Split tasks have a stay for each of their threads."""
-    leads = trace.task("batch")
+    runs = runs_of(trace.tasks, trace.pauses)
     # the others of a batch are on the thread of the one that leads it
-    tasks = np.flatnonzero((trace.task("core") == core) & ((leads < 0) | (leads == np.arange(len(leads)))))
-    start = trace.task("admitted").copy()
-    # after a pause a task has a thread of the same core again
-    pauses = np.flatnonzero(trace.pause("core") == core)
-    pauses = pauses[np.lexsort((trace.pause("paused")[pauses], trace.pause("task")[pauses]))]
-    paused, back = trace.pause("task")[pauses], trace.pause("resumed")[pauses]
-    left = start[paused]
-    again = np.flatnonzero(paused[1:] == paused[:-1]) + 1
-    left[again] = back[again - 1]
-    np.maximum.at(start, paused, back)
+    runs = runs.where((runs.core == core) & runs.leads)
     thread_slots = np.flatnonzero(trace.thread_slot("core") == core)
     placed = trace.thread_slot("task")[thread_slots]
-    task = np.concatenate([tasks, paused, placed])
-    context = [trace.task("context")[tasks], trace.pause("context")[pauses], trace.thread_slot("context")[thread_slots]]
-    begin = np.concatenate([start[tasks], left, start[placed]])
-    end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[placed]]
+    task = np.concatenate([runs.task, placed])
+    context = [runs.context, trace.thread_slot("context")[thread_slots]]
+    begin = np.concatenate([runs.start, trace.task("admitted")[placed]])
+    end = [runs.end, trace.task("finish")[placed]]
     where, until = np.concatenate(context), np.concatenate(end)
     # a task that finishes in the cycle of its admission stands before the one that has its thread then
     order = np.lexsort((until, begin, where))
@@ -179,48 +171,68 @@ def _switches(trace: Trace, core: int, unit: int) -> Intervals:
     return Intervals(start, start + trace.switch("cycles")[mine], trace.switch("after")[mine], none, none)
 
 
-def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
+def _per_phase(program: Program, runs: int, fill: int) -> NDArray[np.int64]:
     width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
     moldable = {id(task.moldable): task.moldable for task in program.tasks}
     width = max(width, *(len(each.phases) for one in moldable.values() for each in one), 1)
-    return np.full((len(program.tasks), width), fill, dtype=np.int64)
+    return np.full((runs, width), fill, dtype=np.int64)
 
 
-def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
-    """Yield each task that was not rejected with its phases for the core on which it ran."""
-    for number, core in enumerate(trace.task("core").tolist()):
-        if core >= 0:
-            yield (
-                number,
-                program.tasks[number].phases(program.cores[core].kind, trace.spread(number), trace.size(number)),
-            )
+def phases_that_ran(program: Program, trace: Trace) -> tuple[list[tuple[int, tuple[Phase, ...]]], Column, Column]:
+    """The phases of all runs that were not a part of another one, which run each row of issues is of, and its step.
+
+    The runs: each a number and phases, of a task that led a batch those of its size. In rounds, each is one step.
+    """
+    kinds = [each.kind for each in program.cores]
+    if in_rounds(trace):
+        runs = runs_of(trace.tasks, trace.pauses)
+        sizes = runs.sizes[runs.leads]
+        steps, runs = np.where(runs.batch >= 0, runs.numbers, 0)[runs.leads], runs.where(runs.leads)
+        own = zip(runs.task.tolist(), runs.core.tolist(), sizes.tolist(), strict=True)
+        each = [program.tasks[task].phases(kinds[core], trace.spread(task), size) for task, core, size in own]
+        rounds = np.array([program.tasks[task].in_rounds(program.pools) for task in runs.task.tolist()], dtype=bool)
+        of = runs.of(trace.issue("task"), trace.issue("start"))
+        return list(enumerate(each)), of, np.where(rounds, steps, 0)[of]
+    ran = [
+        (number, program.tasks[number].phases(kinds[core], trace.spread(number), trace.size(number)))
+        for number, core in enumerate(trace.task("core").tolist())
+        if core >= 0
+    ]
+    return ran, trace.issue("task"), np.zeros(len(trace.issues), dtype=np.int64)
+
+
+def _runs(program: Program, ran: list[tuple[int, tuple[Phase, ...]]]) -> int:
+    return max(len(program.tasks), len(ran))
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
     """List all operations of the bodies that ran, and for each row of `trace.issues` the place of its operation."""
     operations: list[Operation] = []
     first: dict[int, list[int]] = {}
-    base = _per_phase(program, trace, 0)
-    for number, phases in _phases_that_ran(program, trace):
+    ran, run, _ = phases_that_ran(program, trace)
+    base = _per_phase(program, _runs(program, ran), 0)
+    for number, phases in ran:
         if id(phases) not in first:
             first[id(phases)] = []
             for phase in phases:
                 first[id(phases)].append(len(operations))
                 operations.extend(phase.body.operations)
         base[number, : len(phases)] = first[id(phases)]
-    return operations, base[trace.issue("task"), trace.issue("phase")] + trace.issue("operation")
+    return operations, base[run, trace.issue("phase")] + trace.issue("operation")
 
 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
-    """The time step of each row of `trace.issues` (`Phase.step` says how steps are counted)."""
-    first, sign = _per_phase(program, trace, 0), _per_phase(program, trace, 1)
-    for number, phases in _phases_that_ran(program, trace):
+    """The time step of each row of `trace.issues`, in rounds that of the task that leads (`Phase.step`)."""
+    ran, run, step = phases_that_ran(program, trace)
+    count = _runs(program, ran)
+    first, sign = _per_phase(program, count, 0), _per_phase(program, count, 1)
+    for number, phases in ran:
         first[number, : len(phases)] = [phase.step(0) for phase in phases]
         sign[number, : len(phases)] = [-1 if phase.mirrored else 1 for phase in phases]
     operations, index = issued_operations(program, trace)
     ahead = np.array([operation.ahead for operation in operations], dtype=np.int64)[index]
-    where = trace.issue("task"), trace.issue("phase")
-    steps: NDArray[np.int64] = first[where] + sign[where] * (trace.issue("iteration") + ahead)
+    where = run, trace.issue("phase")
+    steps: NDArray[np.int64] = step + first[where] + sign[where] * (trace.issue("iteration") + ahead)
     return steps
 
 

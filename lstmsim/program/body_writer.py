@@ -84,6 +84,7 @@ class BodyWriter:
         result_cycles: int = 1,
         work: int = 0,
         member: int = 0,
+        inference: int = 0,
     ) -> None:
         """Write an operation, which has the needs that were written since the last one.
 
@@ -92,7 +93,7 @@ class BodyWriter:
         first, end = self._first_need, len(self._needs) // _NEED_WIDTH
         self._first_need = end
         self._operations += (unit, cycles, count, frame, takes, frees, result_cycles, work, first, end - first)
-        self._operations += (0, member, NONE, NONE)
+        self._operations += (0, member, NONE, NONE, inference)
         self._names.append((label, place))
 
     def again(self, first: int, names: Sequence[Name]) -> None:

@@ -19,7 +19,7 @@ from lstmsim.base.errors import ProgramError
 from lstmsim.base.records import record
 
 #: The version of the format. The core reads one version (`flat.hpp`).
-FORMAT = 4
+FORMAT = 5
 
 
 @record
@@ -57,11 +57,12 @@ _COLUMNS = {
     "buffers": "slots cause",
     "bodies": "first_operation operations first_word words",
     "words": "word",
-    "operations": "unit cycles count frame takes frees result_cycles work first_need needs ahead member extra arrives",
+    "operations": "unit cycles count frame takes frees result_cycles work first_need needs ahead member extra arrives "
+    "inference",
     "needs": "operation delay cause lag phase mirrored barrier",
     "tasks": "profile release frame_interval key key_from_arrival after behind starts ends until",
     "barriers": "arrivals",
-    "pools": "most wait window",
+    "pools": "most wait policy ragged",
 }
 #: All tables, in their order.
 FLAT_TABLES: Mapping[str, FlatTable] = {
@@ -180,6 +181,7 @@ LIMITS: dict[tuple[str, str], tuple[int, int]] = {
     ("cores", "capacity"): (-1, LATEST),
     ("operations", "unit"): (0, _STREAMS),
     ("operations", "member"): (0, _STREAMS),
+    ("operations", "inference"): (0, _STREAMS),
     ("operations", "cycles"): (1, _CYCLES),
     ("operations", "frame"): (0, _CYCLES),
     ("operations", "ahead"): (-_CYCLES, _CYCLES),

@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
 from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Phase, Program, TabledProgram, Task, Variant, WeightSet
+from lstmsim.program.program import POOL_POLICIES, Body, Buffer, Phase, Program, TabledProgram, Task, Variant, WeightSet
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
@@ -198,7 +198,7 @@ def flat_of(program: Program) -> FlatProgram:
         writer.cores(program)
         writer.rows["barriers"] += program.barriers
         for pool in program.pools:
-            writer.rows["pools"] += (pool.most, pool.wait, pool.window)
+            writer.rows["pools"] += (pool.most, pool.wait, POOL_POLICIES.index(pool.policy), pool.ragged)
         tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
         tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
         return joined(tables)
@@ -365,7 +365,7 @@ FLAGS = (
     ("needs", "mirrored"),
     ("needs", "barrier"),
     ("tasks", "key_from_arrival"),
-    ("pools", "window"),
+    ("pools", "ragged"),
 )
 
 
@@ -387,6 +387,9 @@ def check_rows(flat: FlatProgram) -> None:
         refuse_row(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
     policies = flat.column("units", "policy")
     refuse_row("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
+    policies = flat.column("pools", "policy")
+    text = f"policy is {{}}, of {len(POOL_POLICIES)}"
+    refuse_row("pools", policies, (policies < 0) | (policies >= len(POOL_POLICIES)), text)
     thread_slots = flat.column("places", "thread_slots")
     refuse_row("places", thread_slots, thread_slots < 1, "thread_slots is {}, not at least 1")
     keys = flat.column("weight_sets", "key")

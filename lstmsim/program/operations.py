@@ -67,6 +67,7 @@ class Operation(NamedTuple):
     extra: column of the phase's `extra_cycles`; the operation then has one issue. None: it is as long in every
         iteration.
     arrives: barrier of the body (`Phase.first_barrier`) where it arrives at the end of its last issue; None for none.
+    inference: of a batch, which of its inferences it works for.
     """
 
     unit: int
@@ -84,6 +85,7 @@ class Operation(NamedTuple):
     member: int = 0
     extra: int | None = None
     arrives: int | None = None
+    inference: int = 0
 
 
 #: Label and place of an operation, for people.
@@ -115,7 +117,7 @@ def rows_of(operations: Sequence[Operation]) -> Rows:
         numbers += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
         numbers += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
         numbers += (each.ahead, each.member, -1 if each.extra is None else each.extra)
-        numbers.append(-1 if each.arrives is None else each.arrives)
+        numbers += (-1 if each.arrives is None else each.arrives, each.inference)
         for need in each.needs:
             phase = -1 if need.phase is None else need.phase
             lag = need.lag if need.phase is None else 0
@@ -131,7 +133,8 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
     )
     operations = []
     for row, (label, place) in zip(rows.operations.reshape(-1, _OPERATION_WIDTH).tolist(), names, strict=True):
-        unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member, extra, arrives = row
+        unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, *others = row
+        ahead, member, extra, arrives, inference = others
         operations.append(
             Operation(
                 unit=unit,
@@ -149,6 +152,7 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
                 member=member,
                 extra=some(extra),
                 arrives=some(arrives),
+                inference=inference,
             )
         )
     return tuple(operations)

@@ -194,18 +194,26 @@ class Moldable:
     buffers: tuple[Buffer, ...] = ()
 
 
+#: When a pool makes batches: when a place is free, when a window closes, anew for each round of its tasks.
+POOL_POLICIES = ("dynamic", "window", "continuous")
+
+
 @record
 class Pool:
     """Where tasks wait for company. docs/batching.md has the rules.
 
     most: the most tasks of a batch.
     wait: how many cycles the oldest task may be kept waiting for company.
-    window: whether arrivals alone make batches (`policy: window`); else a free place does (`dynamic`).
+    policy: when batches are made, one of `POOL_POLICIES`. `continuous`: what a task runs in a batch is a round; it
+        waits again on its core until it has had `length` of them.
+    ragged: whether operations of an inference are left out in steps beyond the `length` of its task, which finishes
+        with the last of its own results. Else all tasks of a batch finish together.
     """
 
     most: int
     wait: int = 0
-    window: bool = False
+    policy: str = "dynamic"
+    ragged: bool = False
 
 
 #: A variant of a task: kind of its core (0 for several cores, all of one kind), how many cores it takes,
@@ -238,7 +246,8 @@ class Task:
     until: a barrier; the task does not finish before it has opened.
     pool: number of the pool in which it waits; None: it runs alone. All tasks of a pool have equal cores and gangs.
     sizes: its variants in a batch of 2, 3, ..., as many as there can be. Buffers are those of the task alone.
-    length: a batch runs the variants of its longest member, of equal ones that whose turn comes first.
+    length: its steps. A batch runs the variants of its longest member, of equal ones that whose turn comes first, and
+        rounds those of the first in turn.
     """
 
     name: str
@@ -270,6 +279,10 @@ class Task:
         """The cores of each place where the task may run. The first core of a place is one of `cores`."""
         gang = self.gang or ((),) * len(self.cores)
         return tuple((core, *others) for core, others in zip(self.cores, gang, strict=True))
+
+    def in_rounds(self, pools: Sequence[Pool]) -> bool:
+        """Whether the task waits again between two steps, among these pools of its program."""
+        return self.pool is not None and pools[self.pool].policy == "continuous"
 
     @property
     def all_variants(self) -> tuple[Variant, ...]:

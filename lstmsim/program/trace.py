@@ -129,8 +129,9 @@ PAUSES = TraceTable(
         "context": "that it gave up",
         "paused": "from when",
         "resumed": "until when: then it had a thread of the same core again",
+        "batch": "of a task that goes on in rounds the number of the task that led the round; else -1",
     },
-    order=("paused", "core", "context"),
+    order=("paused", "core", "context", "task"),
 )
 THREAD_SLOTS = TraceTable(
     "thread_slots",
@@ -292,9 +293,9 @@ class TraceBuilder:
         self._tasks[task, _TAKEN] = taken
         self._tasks[task, _BATCH] = batch
 
-    def pause(self, task: int, *, core: int, context: int, paused: int, resumed: int) -> None:
-        """Record that a task gave up its thread at cycle `paused` and got one again at `resumed`."""
-        self._pauses.extend((task, core, context, paused, resumed))
+    def pause(self, task: int, core: int, context: int, paused: int, batch: int, *, resumed: int) -> None:
+        """Record that a task gave up its thread at cycle `paused`, then as one of a batch, and had one at `resumed`."""
+        self._pauses.extend((task, core, context, paused, resumed, batch))
         self._tasks[task, _PAUSES] += 1
 
     def extend(self, tasks: int) -> None:

@@ -10,6 +10,7 @@ from lstmsim.program.flatten import LINKS, FlatNames, check_rows, default_names
 from lstmsim.program.operations import Rows, operations_of, some, unpacked
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import (
+    POOL_POLICIES,
     Body,
     Buffer,
     Core,
@@ -53,7 +54,8 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
         names.check(flat)
     reader = _Reader(flat, names)
     barriers = tuple(flat.column("barriers", "arrivals").tolist())
-    pools = tuple(Pool(most, wait, bool(window)) for most, wait, window in flat.table("pools").tolist())
+    rows = flat.table("pools").tolist()
+    pools = tuple(Pool(most, wait, POOL_POLICIES[policy], bool(ragged)) for most, wait, policy, ragged in rows)
     return Program(reader.cores(), tuple(reader.tasks()), barriers, pools)
 
 

@@ -175,7 +175,7 @@ def test_a_wait_belongs_to_what_comes_of_it_and_to_nothing_where_a_pause_does() 
     urgent = {"model": "lstm-256", "steps": 2, "arrival": 300, "priority": 1}
     chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 65536, "ep": 32, "vp": 2048}]}
     result = run({"chip": chip, "dispatch": "priority", "preemption": True, "jobs": [late, urgent]})
-    (_, _, _, paused, resumed) = result.trace.pauses[0].tolist()
+    (_, _, _, paused, resumed, _) = result.trace.pauses[0].tolist()
     assert 300 <= paused < resumed < 500
     cells, thread, waits = cells_of(result.timeline), Row(0, "thread", 0), STATES.index("input")
     assert {cells[thread, cycle] for cycle in range(200, 300)} == {(waits, 0, -1, -1)}

@@ -40,7 +40,7 @@ def test_a_task_pauses_at_a_boundary_and_what_it_put_off_keeps_its_cause() -> No
     urgent = task("urgent", Operation(0, cycles=4, result_cycles=4), release=3, preempts=True)
     trace = both(Program((Core(0, ARRAY),), (slow, urgent)))
     # the delay of 10 cycles that the next iteration would have waited with is over at 10
-    assert trace.pauses.tolist() == [[0, 0, 0, 10, 14]]
+    assert trace.pauses.tolist() == [[0, 0, 0, 10, 14, -1]]
     columns = {name: column for name, column in zip(HALTS.names, trace.halts.T.tolist(), strict=True) if any(column)}
     assert columns == {"asked": [3], "hazard_until": [3]}
     assert trace.issue("start").tolist() == [0, 10, 14, 24]
@@ -55,7 +55,7 @@ def test_what_was_put_off_is_not_looked_at_when_what_it_waited_for_starts() -> N
     slow = task("slow", *body, repeat=3, key=1)
     urgent = task("urgent", Operation(0, cycles=4, result_cycles=4), release=3, preempts=True)
     trace = both(Program((Core(0, (*ARRAY, Unit("tail", "fifo"))),), (slow, urgent)))
-    assert trace.pauses.tolist() == [[0, 0, 0, 10, 14]]
+    assert trace.pauses.tolist() == [[0, 0, 0, 10, 14, -1]]
     assert trace.halts[:, :3].tolist() == [[3, 0, 1]]
 
 
@@ -140,7 +140,7 @@ def test_a_paused_task_that_waits_for_one_of_its_cores_counts() -> None:
             else spreading("late", 2, cores=cores, release=20)
         )
         trace = both(Program((Core(0, ARRAY),) * 3, (slow, urgent, late)))
-        assert trace.pauses.tolist() == [[0, 0, 0, 10, 50]]
+        assert trace.pauses.tolist() == [[0, 0, 0, 10, 50, -1]]
         assert trace.task("taken").tolist() == [0, 0, taken]
 
 

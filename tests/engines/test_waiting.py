@@ -45,7 +45,7 @@ def test_each_cycle_another_is_asked_until_one_will_pause() -> None:
     urgent = task("u", key=0, release=2, preempts=True)
     trace = ran((3,), *lasting, urgent)
     # they have the array in turn, c on thread 0 at 2; a and b are asked at 2 and 3, c at 4, before it goes on at 5
-    assert trace.pauses.tolist() == [[2, 0, 0, 5, 6]]
+    assert trace.pauses.tolist() == [[2, 0, 0, 5, 6, -1]]
     assert trace.halts[:, [0, 4]].tolist() == [[4, 2]]
 
 
@@ -80,13 +80,13 @@ def test_nobody_is_asked_on_cores_that_one_in_front_keeps_or_where_one_is_about_
     urgent = task("u", 1, 1, (1,), release=1, key=0, preempts=True)
     assert not len(ran((1, 1), *running, both, urgent).pauses)
     # in front of it, it does; then the other one keeps the one that was asked from going on, until 37
-    assert ran((1, 1), *running, both, replace(urgent, key=-2)).pauses.tolist() == [[1, 1, 0, 4, 37]]
+    assert ran((1, 1), *running, both, replace(urgent, key=-2)).pauses.tolist() == [[1, 1, 0, 4, 37, -1]]
     # two urgent ones: both have core 1 in common, and the second one's other core is free for it to ask
     first, second = (replace(urgent, cores=cores, key=key) for cores, key in (((1,), 0), ((0, 1), 1)))
-    assert ran((1, 1), *running, first, second).pauses.tolist() == [[0, 0, 0, 4, 5], [1, 1, 0, 4, 5]]
+    assert ran((1, 1), *running, first, second).pauses.tolist() == [[0, 0, 0, 4, 5, -1], [1, 1, 0, 4, 5, -1]]
     # the first may use both, and asks on the higher one; the second asks when that one has a place, at 4
     pauses = ran((1, 1), *running, replace(first, cores=(0, 1), release=1), replace(second, cores=(0,))).pauses
-    assert pauses.tolist() == [[1, 1, 0, 4, 5], [0, 0, 0, 5, 6]]
+    assert pauses.tolist() == [[1, 1, 0, 4, 5, -1], [0, 0, 0, 5, 6, -1]]
 
 
 # --- who gives up ---
@@ -123,7 +123,7 @@ def test_who_follows_one_that_gave_up_comes_with_the_others_of_that_cycle() -> N
 def test_a_paused_task_has_no_patience_any_more() -> None:
     slow = task("slow", 3, 3, key=5, patience=2)
     trace = ran((1,), slow, task("urgent", 20, release=1, preempts=True))
-    assert trace.pauses.tolist() == [[0, 0, 0, 3, 23]]
+    assert trace.pauses.tolist() == [[0, 0, 0, 3, 23, -1]]
     assert column(trace, "finish") == [29, 23]
 
 

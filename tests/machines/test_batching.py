@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -9,28 +10,40 @@ from typing import Any
 import pytest
 
 from lstmsim import Job, Scenario, compare, run, serve, simulate, sweep
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
 from lstmsim.machines.hardware import Stored
+from lstmsim.model.batching import Batching
+from lstmsim.program.trace import PAUSES, TASKS
+from lstmsim.studies.serve.metrics import served as served_by
 from lstmsim.studies.shared.loading import load_scenario
+from lstmsim.studies.simulate.run import check_numerics
 from tools.contract import differences, read_cases
 
 CASES = read_cases(str(Path(__file__).parents[1] / "data" / "contract_cases_batching.json"))
-#: Recorded with an earlier version of the CPU's timing: its durations are not those of today.
-DURATIONS = {"table-xeon-gold-5122-5"}
+#: Recorded when packing took 16 elements a cycle and products with one row packed, too (docs/multicore.md, section 9).
+DURATIONS = {"table-xeon-gold-5122-5": ["chip.cores.0.pack_per_cycle=16", "chip.cores.0.gemv=false"]}
 
 
-def _simulated(case: dict[str, Any]) -> bool:
-    own = [job["batching"] for job in case["scenario"]["jobs"] if "batching" in job]
-    ragged = any(each.get("lengths") == "ragged" for each in own)
-    return not ragged and all(each.get("policy") != "continuous" for each in own)
+@pytest.mark.parametrize("name", DURATIONS)
+def test_recorded_durations_are_those_of_the_keys_of_then(name: str) -> None:
+    case = next(case for case in CASES if case["name"] == name)
+    report = run(case["scenario"], overrides=DURATIONS[name]).report
+    expected = case["expected"]
+    assert [(job.start, job.finish) for job in report.jobs] == [
+        (job["start"], job["finish"]) for job in expected["jobs"]
+    ]
+    assert [list(each.members) for each in report.batches] == [members for *_, members in expected["batches"]]
+
+
+TWO_WAYS = {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8, "bidirectional": True}]}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_recorded_cases(engine: str) -> None:
-    cases = [case for case in CASES if _simulated(case) and case["name"] not in DURATIONS]
-    assert len(cases) >= 50
+    cases = [case for case in CASES if case["name"] not in DURATIONS]
+    assert len(cases) >= 88
     assert {case["name"]: lines for case in cases if (lines := differences(case, engine))} == {}
 
 
@@ -45,7 +58,7 @@ def _scenario(batching: dict[str, Any] | None, **keys: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("policy", ["dynamic", "window"])
-@pytest.mark.parametrize("lengths", ["pad", "equal"])
+@pytest.mark.parametrize("lengths", ["pad", "equal", "ragged"])
 def test_batches_of_one_are_no_batches(engine: str, policy: str, lengths: str) -> None:
     alone = run(_scenario(None), engine=engine).trace
     own = {"max_batch_size": 1, "policy": policy, "max_wait_cycles": 90, "lengths": lengths}
@@ -54,8 +67,11 @@ def test_batches_of_one_are_no_batches(engine: str, policy: str, lengths: str) -
     assert (trace.tasks[:, :-1] == alone.tasks[:, :-1]).all()
 
 
-@pytest.mark.parametrize("policy", ["dynamic", "window"])
-@pytest.mark.parametrize("lengths", ["pad", "equal"])
+@pytest.mark.parametrize(
+    ("policy", "lengths"),
+    [(policy, lengths) for policy in ("dynamic", "window") for lengths in ("pad", "equal", "ragged")]
+    + [("continuous", "pad")],
+)
 @pytest.mark.parametrize("wait", [0, 60])
 def test_engines_agree(policy: str, lengths: str, wait: int) -> None:
     own = {"max_batch_size": 3, "policy": policy, "max_wait_cycles": wait, "lengths": lengths}
@@ -77,8 +93,7 @@ def test_padding_is_no_useful_work() -> None:
 @pytest.mark.parametrize(
     ("key", "keys", "own"),
     [
-        ("batching.policy", {}, {"policy": "continuous"}),
-        ("batching.lengths", {}, {"lengths": "ragged"}),
+        ("batching.policy", {"model": TWO_WAYS}, {"policy": "continuous"}),
         ("batching.max_batch_size", {}, {"max_batch_size": 65}),
         ("batching.max_batch_size", {}, {"max_batch_size": 0}),
         ("batch", {"batch": 2}, {}),
@@ -89,6 +104,79 @@ def test_padding_is_no_useful_work() -> None:
 def test_refused(key: str, keys: dict[str, Any], own: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=rf"jobs\.0\.{key}"):
         simulate(_scenario({"max_batch_size": 2} | own, **keys))
+
+
+@pytest.mark.parametrize(
+    ("chip", "key", "own"),
+    [
+        ("intel-npu-rtl", "lengths", {"lengths": "ragged"}),
+        ("epyc-7742", "lengths", {"lengths": "ragged"}),
+        ("epyc-7742", "policy", {"policy": "continuous"}),
+    ],
+)
+def test_what_a_machine_does_not_have_is_refused_at_its_key(chip: str, key: str, own: dict[str, Any]) -> None:
+    job = {"model": "lstm-256", "steps": 1, "count": 2, "batching": {"max_batch_size": 2} | own}
+    with pytest.raises(InputError, match=rf"jobs\.0\.batching\.{key}: a .* has no"):
+        simulate({"chip": chip, "jobs": [job]})
+    # in Python, too
+    loaded = load_scenario({"chip": chip, "jobs": [{"model": "lstm-256", "steps": 1}]})
+    with pytest.raises(InputError, match=rf"job lstm-256: batching\.{key}: a .* has no"):
+        simulate(Scenario(loaded.chip, [replace(loaded.jobs[0], batching=Batching(2, **own))]))
+
+
+@pytest.mark.parametrize("hidden", [8, 16])
+def test_no_rounds_where_weights_move(hidden: int) -> None:
+    """They take turns, or are streamed: 0.5 or 2 KiB beside 0.75 KiB, with room for 1 KiB."""
+    own = {"max_batch_size": 1, "policy": "continuous"}
+    scenario = _scenario(own)
+    scenario["chip"] |= {"memory": {"gb_per_s": 1}, "cores": [{"npe": 64, "ep": 4, "vp": 16, "weight_kib": 1}]}
+    scenario["jobs"][0]["model"] = {"name": "m", "layers": [{"cell": "lstm", "hidden": hidden, "input": hidden}]}
+    other = {"name": "n", "layers": [{"cell": "lstm", "hidden": 8, "input": 16}]}
+    with pytest.raises(InputError, match=r"job a #1: batching\.policy: continuous is not simulated where weights"):
+        simulate(scenario | {"jobs": [scenario["jobs"][0], {"name": "b", "model": other, "steps": 1}]})
+
+
+def test_keys_without_effect_are_remarked() -> None:
+    own = {"max_batch_size": 2, "policy": "continuous", "max_wait_cycles": 9, "lengths": "equal"}
+    report = simulate(_scenario(own, count=4, steps=1))
+    text = "job a: `max_wait_cycles` and `lengths` of `batching` mean nothing where `policy` is continuous"
+    assert report.remarks == (text,)
+    assert simulate(_scenario({"max_batch_size": 2, "policy": "continuous"}, count=4, steps=1)).jobs == report.jobs
+
+
+def test_a_round_is_a_batch_of_one_step() -> None:
+    """Equal requests that come together take as long as so many rounds of them (section 12, point 6)."""
+    for chip in ("column-npu-16k", "intel-npu-rtl"):
+        job = {"model": "lstm-256", "steps": 5, "count": 4}
+        whole = simulate({"chip": chip, "jobs": [job | {"batching": {"max_batch_size": 4, "policy": "continuous"}}]})
+        round_ = simulate({"chip": chip, "jobs": [{"model": "lstm-256", "steps": 1, "batch": 4}]})
+        assert whole.makespan_cycles == 5 * round_.makespan_cycles
+        assert whole.batching is not None
+        assert whole.batching.sizes == (0, 0, 0, 5)
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"policy": "continuous"}, {"lengths": "ragged"}, {"policy": "window", "max_wait_cycles": 90}]
+)
+def test_served_as_simulated(own: dict[str, Any]) -> None:
+    """Figures of batches, threads and queues are those of a simulation of the same requests; Little's law is exact."""
+    scenario = _scenario({"max_batch_size": 3} | own)
+    pool = scenario["jobs"][0]
+    scenario["jobs"] = [
+        pool | {"batching": {"max_batch_size": 3, "pool": "p"} | own},
+        pool | {"name": "b", "count": 20, "steps": 2, "batching": {"max_batch_size": 3, "pool": "p"} | own},
+    ]
+    whole = run(scenario)
+    served = serve(scenario).serving
+    simulated = served_by(whole.scenario, whole.program, whole.report, whole.totals, slowdowns=True)
+    assert served.batching == simulated.batching is not None
+    assert {n: each.batching for n, each in served.tenants.items()} == {
+        n: each.batching for n, each in simulated.tenants.items()
+    }
+    assert served.service_cycles == simulated.service_cycles
+    assert (served.little, served.little_waiting) == (simulated.little, simulated.little_waiting)
+    assert served.little.difference == served.little_waiting.difference == 0
+    assert served.service_cycles == sum(each.finish - each.start for each in whole.report.batches)
 
 
 def test_entries_of_a_pool_are_equal() -> None:
@@ -143,8 +231,6 @@ def test_jobs_in_python_have_batching_as_those_of_files() -> None:
     jobs = [Job("a", model, 2, batching=own), Job("b", model, 2, batching=own)]
     assert Job("a", model, 2, batching=jobs[0].batching) == jobs[0]
     assert simulate(Scenario(chip, jobs)).batching.sizes == (0, 1)  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="continuous is not simulated yet"):
-        Job("a", model, 2, batching={**own, "policy": "continuous"})
     with pytest.raises(InputError, match="a job knows no clock"):
         Job("a", model, 2, batching={**own, "max_wait_us": 3})
     other = Job("c", model, 2, cores=[1], batching=own)
@@ -198,3 +284,46 @@ def test_a_point_at_which_nobody_is_served_is_infeasible(tmp_path: Path) -> None
     axes = {"wait": {"path": "jobs.0.batching.max_wait_cycles", "values": [0, 10]}}
     found = sweep({"scenario": scenario, "axes": axes, "objectives": {"minimise": ["latency_ms_p99"]}}, tmp_path)
     assert [each["status"] for each in found.to_records()] == ["done", "infeasible"]
+
+
+def _model(**keys: Any) -> dict[str, Any]:
+    return {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8} | keys] * 2}
+
+
+@pytest.mark.parametrize(
+    ("own", "keys"),
+    [
+        ({}, {"bidirectional": True, "input": 16}),
+        ({"policy": "window", "max_wait_cycles": 90, "lengths": "equal"}, {}),
+        ({"policy": "continuous"}, {}),
+        ({"lengths": "ragged"}, {"bidirectional": True, "input": 16}),
+    ],
+)
+def test_numbers_of_members_are_those_of_the_request_alone(own: dict[str, Any], keys: dict[str, Any]) -> None:
+    result = run(_scenario({"max_batch_size": 3} | own, model=_model(**keys), count=12, steps=[1, 3, 4] * 4))
+    checks = check_numerics(result, random_weights=0)
+    assert [check.job for check in checks] == [job.name for job in result.scenario.jobs]
+    assert all(check.values for check in checks)
+
+
+@pytest.mark.parametrize(("own", "column"), [({"lengths": "ragged"}, "finish"), ({}, "finish"), ({}, "batch")])
+def test_wrong_traces_of_batches_are_found(own: dict[str, Any], column: str) -> None:
+    """A member that ends a cycle early has not all of its results; one of no batch is on a thread of another."""
+    result = run(_scenario({"max_batch_size": 3} | own, count=3, arrival=0, steps=[2, 3, 3]))
+    tasks = result.trace.tasks.copy()
+    place = TASKS.place(column)
+    tasks[2, place] = tasks[2, place] - 1 if column == "finish" else -1
+    result.__dict__["trace"] = replace(result.trace, tasks=tasks)
+    with pytest.raises(ReplayError):
+        check_numerics(result, random_weights=0)
+
+
+def test_rounds_of_other_requests_are_found() -> None:
+    """A round that another request led is not of this one's states: its step is not there yet."""
+    result = run(_scenario({"max_batch_size": 2, "policy": "continuous"}, count=4, arrival=0, steps=[2, 3, 2, 3]))
+    pauses = result.trace.pauses.copy()
+    place = PAUSES.place("batch")
+    pauses[0, place] = pauses[-1, place] + 1 if pauses[0, place] == 0 else 0
+    result.__dict__["trace"] = replace(result.trace, pauses=pauses)
+    with pytest.raises(ReplayError):
+        check_numerics(result, random_weights=0)

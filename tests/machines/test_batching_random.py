@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
 
-from lstmsim import simulate
+from lstmsim import run, simulate
+from lstmsim.analysis.explanations.critical_path import critical_path
+from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.engines import ENGINES
+from lstmsim.program.accounts import totals_of
+from lstmsim.studies.simulate.run import Run
 from tests.oracle.batching import Model
+from tests.oracle.ragged import finishes
 
 CORE = {"npe": 64, "ep": 4, "vp": 16}
 MODELS: dict[str, dict[str, Any]] = {
@@ -37,7 +43,7 @@ def drawn(random: Random, cores: int) -> dict[str, Any]:
     return {
         "most": random.randint(1, 4),
         "wait": random.choice([0, 0, 20, 90, 300]),
-        "policy": random.choice(["dynamic", "window"]),
+        "policy": random.choice(["dynamic", "window", "continuous", "continuous"]),
         "lengths": random.choice(["pad", "equal"]),
         "pool": "",
         "cores": sorted(random.sample(range(cores), random.randint(1, cores))),
@@ -98,8 +104,115 @@ def test_random_pools(seed: int) -> None:
     }
     jobs = [job_of(f"e{number}", own) for number, own in enumerate(entries)]
     for engine in ENGINES:
-        report = simulate({"chip": chip(cores), "dispatch": dispatch, "jobs": jobs}, engine=engine)
+        result = run({"chip": chip(cores), "dispatch": dispatch, "jobs": jobs}, engine=engine)
+        report = result.report
         found: dict[int, tuple[int, ...]] = {job.number: (job.start, job.finish, job.core) for job in report.jobs}
         found |= {each.number: (each.at,) for each in report.rejected}
         assert found == expected
         assert [[each.start, each.core, each.thread, list(each.members)] for each in report.batches] == model.batches
+    shares = latency_shares(result.program, result.trace)
+    waited = shares[:, list(SHARES).index("batch")].tolist()
+    assert waited == [0 if each.left >= 0 else each.company for each in model.requests]
+    check_shares(result, shares)
+
+
+def drawn_layers(random: Random) -> tuple[list[dict[str, Any]], list[list[tuple[int, int, bool]]]]:
+    keys, passes, width = [], [], random.choice([3, 8])
+    for _ in range(random.choice([1, 1, 2])):
+        hidden, both = random.choice([3, 8, 10]), random.random() < 0.4
+        keys.append({"cell": "lstm", "hidden": hidden, "input": width} | ({"bidirectional": True} if both else {}))
+        passes.append([(width, hidden, False), *([(width, hidden, True)] if both else [])])
+        width = hidden * (1 + both)
+    return keys, passes
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "20"))))
+def test_random_ragged_batches(seed: int) -> None:
+    """Finishes of members against a model that goes tile by tile, and both engines cycle by cycle."""
+    random = Random(seed)
+    keys, passes = drawn_layers(random)
+    steps = [random.randint(1, 5) for _ in range(random.randint(1, 5))]
+    by_column = random.random() < 0.3
+    banks = random.randint(3 if by_column else 1, 4)
+    members = sorted(range(len(steps)), key=lambda number: -steps[number])
+    expected = finishes(passes, [steps[number] for number in members], banks, by_column)
+    core = CORE | {"accumulator_banks": banks, "block_order": "column" if by_column else "row"}
+    batching = {"max_batch_size": 5, "lengths": "ragged", "policy": random.choice(["dynamic", "window"])}
+    job = {"model": {"name": "m", "layers": keys}, "count": len(steps), "steps": steps, "batching": batching}
+    runs = [run({"chip": chip(1) | {"cores": [core]}, "jobs": [job]}, engine=engine) for engine in ENGINES]
+    assert runs[0].trace == runs[1].trace
+    assert [runs[0].report.jobs[number].finish for number in members] == expected
+    assert runs[0].report.cores[0].macs == sum(each.macs for each in runs[0].report.jobs)
+
+
+def drawn_scenario(random: Random) -> dict[str, Any]:
+    """Pools of every kind beside jobs without one, on threads of unequal cores, some after answers."""
+    dispatch, cores = random.choice(["fcfs", "priority", "sjf", "edf"]), random.choice([1, 2])
+    core = CORE | {"threads": random.choice([1, 2, 3]), "thread_policy": random.choice(["coarse", "fine"])}
+    core |= {"switch_cycles": random.choice([0, 0, 3]), "block_order": random.choice(["row", "row", "column"])}
+    core |= {"accumulator_banks": random.randint(2, 4), "tail_width": random.choice([1, 3, 64])}
+    layers = {
+        "p": [{"cell": "lstm", "hidden": 8, "input": 8}],
+        "q": [{"cell": "gru", "hidden": 5, "input": 4}, {"cell": "lstm", "hidden": 4, "input": 5}],
+        "r": [{"cell": "gru", "hidden": 8, "input": 3}, {"cell": "lstm", "hidden": 8, "input": 8}],
+    }
+    jobs = []
+    for index in range(random.choice([1, 2, 3])):
+        name, count = random.choice("pqr"), random.randint(1, 10)
+        model = {"name": name, "layers": layers[name], "layer_order": random.choice(["layer", "step"])}
+        job = {"name": f"e{index}", "model": model, "count": count, "priority": random.randint(0, 2)}
+        job["steps"] = [random.randint(1, 4) for _ in range(count)]
+        if random.random() < 0.3:
+            job["arrival"] = {
+                "kind": "closed",
+                "clients": random.randint(1, 3),
+                "think": "fixed",
+                "think_ms": random.choice([0, 0.03]),
+            }
+        else:
+            job["arrival"] = [random.randrange(random.choice([1, 200, 900])) for _ in range(count)]
+        limits = {"queue_limit": [0, 2], "patience": [0, 99], "deadline": [300]}
+        job |= {key: random.choice(values) for key, values in limits.items() if random.random() < 0.3}
+        if random.random() < 0.85:
+            job["batching"] = {
+                "max_batch_size": random.randint(1, 4),
+                "max_wait_cycles": random.choice([0, 0, 40, 300]),
+                "policy": random.choice(["dynamic", "window", "continuous"]),
+                "lengths": random.choice(["pad", "equal", "ragged"]),
+            }
+        jobs.append(job)
+    chip = {"kind": "column-npu", "frequency_mhz": 1, "cores": [core, core | {"vp": 8, "npe": 32}][:cores]}
+    return {"chip": chip, "dispatch": dispatch, "jobs": jobs}
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "30"))))
+def test_random_scenarios(seed: int) -> None:
+    """Both engines: every event, every name of a cycle, with a trace and without."""
+    scenario = drawn_scenario(Random(seed))
+    fast, reference = (run(scenario, engine=engine) for engine in ENGINES)
+    assert fast.trace == reference.trace
+    assert fast.totals == reference.totals == totals_of(fast.program, fast.trace)
+    assert simulate(scenario).to_dict()["jobs"] == reference.report.to_dict()["jobs"]
+    check_counts(fast)
+    check_shares(fast, latency_shares(fast.program, fast.trace))
+
+
+def check_shares(one: Run, shares: Any) -> None:
+    """Every cycle of a request that was served has one name; the critical path has no gap."""
+    trace = one.trace
+    served = trace.task("core") >= 0
+    assert (shares.sum(axis=1) == (trace.task("finish") - trace.task("arrived")) * served).all()
+    assert (shares >= 0).all()
+    path = critical_path(one.program, trace)
+    assert int(path.cycles.sum()) == trace.makespan_cycles
+    assert (path.start[1:] == path.end[:-1]).all()
+
+
+def check_counts(one: Run) -> None:
+    """Padding is no useful work, and each request has a round for each of its steps (docs/batching.md, section 12)."""
+    assert sum(core.macs for core in one.report.cores) == sum(job.macs for job in one.report.jobs)
+    steps = Counter(number for batch in one.report.batches for number in batch.members)
+    for job in one.report.jobs:
+        batching = one.scenario.jobs[job.number].batching
+        rounds = one.scenario.jobs[job.number].steps if batching is not None and batching.in_rounds else 1
+        assert steps[job.number] == rounds or not one.report.batches

@@ -382,7 +382,7 @@ class Machine:
             self.admitted[each.number] = self.now
             self.arrive(each.task.starts)
         else:
-            self.pauses.append([each.number, *each.left_at, self.now])
+            self.pauses.append([each.number, *each.left_at, self.now, -1])
 
     def thread_slots(self, place: tuple[int, ...]) -> list[tuple[int, int]]:
         cores = self.program.cores

@@ -30,7 +30,7 @@ def test_the_columns_that_files_and_tests_know_stay() -> None:
     assert ISSUES.names[10:] == tuple(f"{cause}_until" for cause in CAUSES)
     assert SWITCHES.names == ("start", "core", "unit", "cycles", "before", "after")
     assert TASKS.names == ("core", "context", "admitted", "finish", "arrived", "pauses", "taken", "batch")
-    assert PAUSES.names == ("task", "core", "context", "paused", "resumed")
+    assert PAUSES.names == ("task", "core", "context", "paused", "resumed", "batch")
     assert THREAD_SLOTS.names == ("task", "member", "core", "context")
     assert HALTS.names == ("asked", "core", "unit", "context", "task", *ISSUES.names[10:])
 
@@ -55,7 +55,7 @@ def test_a_builder_gives_tables_in_order(rows) -> None:  # type: ignore[no-untyp
     pauses, thread_slots, switches = rows
     builder = TraceBuilder(tasks=4)
     for task, core, context, paused, resumed in pauses:
-        builder.pause(task, core=core, context=context, paused=paused, resumed=resumed)
+        builder.pause(task, core, context, paused, -1, resumed=resumed)
     for task, member, core, context in thread_slots:
         builder.take_thread_slot(task, member=member, core=core, context=context)
     for start, core, unit, cycles, before, after in switches:

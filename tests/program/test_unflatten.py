@@ -87,7 +87,7 @@ def small() -> dict[str, list[list[int]]]:
         "buffers": [[1, 0]],
         "needs": [[0, 1, 0, 1, -1, 0, 0]],
         "barriers": [[1]],
-        "pools": [[1, 0, 0]],
+        "pools": [[1, 0, 0, 0]],
     }
     return {name: flat.table(name).tolist() for name in FLAT_TABLES} | more
 

@@ -87,6 +87,8 @@ def _main(explanation: Explanation) -> str:
         "switch": f"{start} thread switches.",
         "behind": f"{start} "
         f"{explanation.words.get('behind', Words()).spent or 'waiting for the release of tasks that follow others'}.",
+        "company": f"{start} waiting for company: requests are kept until their pool is full or the first has waited "
+        "as long as it may (max_wait_cycles).",
         "input": f"{start} over before the input frame arrives on which the last result depends: frames come more "
         "slowly than the chip could take them.",
     }
@@ -112,6 +114,7 @@ def _late(arrival: int, explanation: Explanation) -> str:
         "switch": "thread switches",
         "input": "waits for frames",
         "behind": "waits for the release of tasks that follow others",
+        "company": "waits for company",
     }
     most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
     return f"{text}. Only the {rest:,} cycles after it count; {most}."

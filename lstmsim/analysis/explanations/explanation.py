@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, critical_path
 from lstmsim.analysis.explanations.slowest import RequestCycles, Slowest, cycles_by_request, slowest
+from lstmsim.analysis.explanations.trace_index import TraceIndex
 from lstmsim.analysis.explanations.what_if import Prices, WhatIf, what_if
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.machines.registry import target_of
@@ -256,7 +257,7 @@ class PathTable:
                 int(core[self.task[a]]),
                 int(context[self.task[a]]),
                 int(self.layer[a]) if self.layer[a] >= 0 else None,
-                None if KINDS[int(path.kind[a])] in ("arrival", "behind") else int(self.step[a]),
+                None if KINDS[int(path.kind[a])] in ("arrival", "behind", "company") else int(self.step[a]),
                 HELD_BY[int(path.held_by[b])],
             )
             for a, b in zip(first, last, strict=True)
@@ -269,6 +270,7 @@ def _named(kind: str, unit: Unit, array: bool, words: Mapping[str, Words]) -> Sh
     if kind == "latency":
         return Share(f"{unit.pipeline or unit.name} pipeline", kind, unit.name, array, 0)
     names = {"switch": "thread switch", "input": "input", "arrival": "before arrival", "behind": "behind others"}
+    names["company"] = "waits for company"
     return Share(words.get(kind, Words()).called or names[kind], kind, "", False, 0)
 
 

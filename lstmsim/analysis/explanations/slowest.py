@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.analysis.explanations.company import closings, unripe
+from lstmsim.analysis.explanations.stints import Stints, stints_of
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import owners
 from lstmsim.model.figures import Words
@@ -28,6 +30,7 @@ WORK = "work"
 #: request that needs several threads at once.
 _OTHERS = {
     "queue": ("no thread is free", "in the queue, with no thread free"),
+    "batch": ("its window is open, or its pool is not ripe", "in their pools, waiting for company"),
     "queue, weights": (
         "weights are loaded before it can begin",
         "in the queue, held up by weights that were loaded (reload)",
@@ -65,6 +68,9 @@ def latency_shares(program: Program, trace: Trace, jobs: int | None = None) -> N
     pauses = trace.pause("resumed") - trace.pause("paused")
     np.add.at(shares[:, _NAMES.index("paused")], trace.pause("task"), pauses)
     whose = owners(program, len(program.tasks) if jobs is None else jobs)
+    if program.pools:
+        stints = stints_of(program, trace)
+        spans = {number: _of_members(trace, stints, each) for number, each in spans.items()}
     _threads(program, trace, spans, shares, whose)
     if jobs is not None and jobs < len(program.tasks):
         served = trace.task("core") >= 0
@@ -100,19 +106,21 @@ class _Condition:
 
 def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
     """Count the cycles before admission, in place in `shares`."""
-    alike: dict[tuple[Places, bool], list[int]] = {}
+    alike: dict[tuple[Places, bool, int | None], list[int]] = {}
     served = trace.task("core") >= 0
     for number in np.flatnonzero(served & (trace.task("admitted") > trace.task("arrived"))).tolist():
         task = program.tasks[number]
-        alike.setdefault((task.places, task.weight_set is not None), []).append(number)
+        alike.setdefault((task.places, task.weight_set is not None, task.pool), []).append(number)
     stays = {number: stays_on(trace, number) for number in range(len(program.cores))} if alike else {}
     loading = {}
-    if any(weight_set for _, weight_set in alike):
+    if any(weight_set for _, weight_set, _ in alike):
         loading = {number: _loading(program, trace, number, each) for number, each in spans.items()}
-    for (places, weight_set), tasks in alike.items():
+    for (places, weight_set, pool), tasks in alike.items():
         rows = np.array(tasks, dtype=np.int64)
         arrived, admitted = trace.task("arrived")[rows], trace.task("admitted")[rows]
         free = _free(program, stays, places)
+        arrived, free, company = _after_company(program, trace, pool, rows, arrived, free)
+        shares[rows, _NAMES.index("batch")] = company
         beside = free.within(arrived, admitted)
         if weight_set:
             cores = {place[0] for place in places}
@@ -120,7 +128,51 @@ def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], share
             alone = ~free.at(edges) & np.logical_and.reduce([loading[core].at(edges) for core in cores])
             beside += _Condition(edges, alone).within(arrived, admitted)
         shares[rows, _NAMES.index("queue, weights" if weight_set else "queue, kept")] = beside
-        shares[rows, _NAMES.index("queue")] = admitted - arrived - beside
+        shares[rows, _NAMES.index("queue")] = admitted - trace.task("arrived")[rows] - company - beside
+
+
+def _after_company(
+    program: Program, trace: Trace, pool: int | None, rows: Numbers, arrived: Numbers, free: _Condition
+) -> tuple[Numbers, _Condition, Numbers]:
+    """From when on tasks of a pool waited for a thread, where one was free then, and for how long for company."""
+    none = np.zeros_like(arrived)
+    if pool is None or program.pools[pool].policy == "continuous":
+        return arrived, free, none
+    if program.pools[pool].policy == "window":
+        closed = closings(program, trace, pool)
+        since = np.array([closed[number] for number in rows.tolist()], dtype=np.int64)
+        return since, free, since - arrived
+    own = np.array([number for number, task in enumerate(program.tasks) if task.pool == pool], dtype=np.int64)
+    came, left = trace.task("arrived")[own].tolist(), trace.task("admitted")[own].tolist()
+    edges, holds = unripe(program.pools[pool], came, left)
+    waits = _Condition(np.array(edges, dtype=np.int64), np.array(holds, dtype=bool))
+    joint = np.unique(np.concatenate([free.edges, waits.edges]))
+    both = _Condition(joint, free.at(joint) & ~waits.at(joint))
+    return arrived, both, waits.within(arrived, trace.task("admitted")[rows])
+
+
+def _of_members(trace: Trace, stints: Stints, spans: CoreSpans) -> CoreSpans:
+    """The intervals of the threads of batches as those of each of their members, up to its own finish."""
+    company = [stints.company(number) for number in range(len(stints.task))]
+    counts = np.array([len(each) for each in company], dtype=np.int64)
+    first = np.cumsum(counts) - counts
+    members = np.array([each for own in company for each in own], dtype=np.int64)
+    of = np.repeat(np.arange(len(company)), counts)
+    ends = np.where(stints.last[members] == of, trace.task("finish")[members], stints.end[of])
+    # stints stand in order of tasks, and those of a task in order of time
+    span = int(max(stints.begin.max(initial=0), stints.end.max(initial=0))) + 1
+    keys = stints.task * span + stints.begin
+
+    def each(one: Intervals) -> Intervals:
+        stint = np.searchsorted(keys, one.task * span + one.start, side="right") - 1
+        row = np.repeat(np.arange(len(one.start)), counts[stint])
+        number = np.arange(len(row)) - np.repeat(np.cumsum(counts[stint]) - counts[stint], counts[stint])
+        place = first[stint[row]] + number
+        end = np.minimum(one.end[row], ends[place])
+        return Intervals(one.start[row], end, one.context[row], members[place], one.issue[row]).kept()
+
+    waits = {name: each(intervals) for name, intervals in spans.waits.items()}
+    return CoreSpans(each(spans.busy), spans.switch, waits)
 
 
 def _free(program: Program, stays: Mapping[int, Stays], places: Places) -> _Condition:

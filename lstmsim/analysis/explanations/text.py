@@ -241,6 +241,7 @@ _OTHERS = {
     "thread": ("a free thread", "free thread"),
     "after": ("the end of the job before", "job before"),
     "behind": ("the tasks that it follows", "tasks before"),
+    "company": ("company in its pool", "company"),
     "arrival": ("the job's arrival", "job"),
     "result": ("the last results", "(end)"),
 }
@@ -278,6 +279,7 @@ def _meaning(share: Share, own: Mapping[str, Words]) -> str:
         "input": "the frame has not come yet",
         "arrival": "the job has not come yet",
         "behind": "tasks that follow others have not been released yet",
+        "company": "requests are kept waiting for others to run with them",
     }[share.kind]
 
 

@@ -164,6 +164,10 @@ def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.i
             refused = str(error).splitlines()[0]
         else:
             cycles, work = totals.makespan_cycles, int(totals.work.sum())
+            if any(job.batching is not None for job in change.jobs):
+                # what batches run beyond the steps of their members is no work
+                ran = (totals.task("core") >= 0).tolist()
+                work = sum(job.macs for job, was in zip(change.jobs, ran, strict=False) if was)
             peak = cycles * sum(core.peak for core in change.chip.core_figures)
             made = change.name, change.detail, cycles, base_cycles - cycles, work / peak if peak else 0.0
             latency = None if tasks is None else _latency(totals, tasks)

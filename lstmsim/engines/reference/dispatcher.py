@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from lstmsim.engines.reference.pools import Company, Place, Waiting
+from lstmsim.engines.reference.pools import Company
 from lstmsim.engines.reference.thread import ADMISSION, Barrier, Clockwork, Process, Thread, ThreadSlot, stream
+from lstmsim.engines.reference.waiting import Place, Waiting
 from lstmsim.program.program import Core, Program, Task, WeightSet
 
 
@@ -140,14 +141,17 @@ def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Ite
                     yield core, context, thread_slot.thread
 
 
-def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts, most: int = 1) -> bool:
-    """Whether the queue of a task is full when the task comes; most: how many tasks a free context may take."""
-    limit = newcomer.task.queue_limit
+def too_many_wait(
+    newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts, pools: Sequence[Company] = ()
+) -> bool:
+    """Whether the queue of a task is full when the task comes."""
+    limit, pool = newcomer.task.queue_limit, newcomer.task.pool
     if limit is None:
         return False
-    before = sum(each.paused_at is None and each.places == newcomer.places for each in waiting)
-    free = sum(contexts[core].count(None) for core in {place[0] for place in newcomer.places})
-    return before - free * most >= limit
+    before = sum(not each.begun and each.places == newcomer.places for each in waiting)
+    cores = {place[0] for place in newcomer.places}
+    free = sum(contexts[core].count(None) for core in cores) - sum(each.places_of_begun(cores) for each in pools)
+    return before - max(free, 0) * (1 if pool is None else pools[pool].pool.most) >= limit
 
 
 class Arrivals(Clockwork):
@@ -252,7 +256,8 @@ class Dispatcher(Arrivals):
         self.left: list[Thread] = []
         self.waiting: list[Waiting] = []
         self.admitted: dict[int, int] = {}
-        self.paused: dict[int, tuple[int, int, int]] = {}
+        #: Of a task that has run and waits: core, context, since when, and who led its batch (-1: it ran alone).
+        self.paused: dict[int, tuple[int, int, int, int]] = {}
         self.pools = [Company(pool) for pool in program.pools]
         self.env.process(self.dispatcher())
 
@@ -297,8 +302,7 @@ class Dispatcher(Arrivals):
             task = tasks[number]
             rank = task.key + (self.now if task.key_from_arrival else 0)
             each = Waiting(rank, self.now, number, task, task.places)
-            most = 1 if task.pool is None else self.pools[task.pool].pool.most
-            if too_many_wait(each, self.everybody, self.contexts, most):
+            if too_many_wait(each, self.everybody, self.contexts, self.pools):
                 self.reject(each)
                 continue
             if task.pool is None:
@@ -333,13 +337,13 @@ class Dispatcher(Arrivals):
                 cores = {core for place in each.places for core in place}
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
-            batch = [each] if pooled is None else pooled.take(each)
+            batch = [each] if pooled is None else pooled.take(each, place[0])
             gone.update(member.number for member in batch)
             if pooled is None:
                 self.waiting.remove(each)
             ripe = [one for own in self.pools if own.ripe(self.now) for one in own.looked_at()]
             place = spread_over(each, [*self.waiting, *ripe], self.contexts) or place
-            self.place(max(batch, key=lambda member: member.task.length), place, batch)
+            self.place(batch[0], place, batch)
 
     def reject(self, each: Waiting) -> None:
         """Let a task leave without having run."""
@@ -372,22 +376,23 @@ class Dispatcher(Arrivals):
             barriers=self.barriers,
             finish=self.now,
             loads=loads,
-            batch=tuple((one.number, one.arrived) for one in batch),
+            batch=tuple(batch),
+            ragged=each.task.pool is not None and self.pools[each.task.pool].ragged,
         )
         for member, (core, context) in enumerate(thread_slots):
             thread_slot = self.contexts[core][context] = ThreadSlot(thread, member)
             if member:
                 self.trace.take_thread_slot(each.number, member=member, core=core, context=context)
             for number, unit in enumerate(self.program.cores[core].units):
-                thread.streams[member, number] = stream(phases, (member, number), first)
+                thread.streams[member, number] = stream(thread, (member, number))
                 head = thread.heads[member, number] = next(thread.streams[member, number], None)
                 if head is not None:
                     self.queues[core, number, context % unit.instances][context] = thread_slot
-        if each.paused_at is None:
-            self.admitted.update((one.number, self.now) for one in batch)
-        else:
-            core, context, paused = self.paused.pop(each.number)
-            self.trace.pause(each.number, core=core, context=context, paused=paused, resumed=self.now)
+        for one in batch:
+            if one.begun:
+                self.trace.pause(one.number, *self.paused.pop(one.number), resumed=self.now)
+            else:
+                self.admitted[one.number] = self.now
         for late in sorted(thread.lateness):
             if each.task.frame_interval or late:
                 self.env.process(self.frames(thread, late))
@@ -458,19 +463,35 @@ class Dispatcher(Arrivals):
                 self.queues[core, number, context % unit.instances].pop(context, None)
         core, context = thread.thread_slots[0]
         if pauses:
-            self.paused[thread.number] = (core, context, self.now)
+            self.paused[thread.number] = (core, context, self.now, -1)
             places = ((core,),)
             each = Waiting(thread.rank, thread.arrived, thread.number, thread.task, places, thread.stop)
             self.waiting.append(each)
         else:
             self.left.append(thread)
-            own = thread.task.cores if thread.task.moldable else ()
-            taken = sum(2 ** own.index(core) for core, _ in thread.thread_slots if own)
-            # of a task without a pool there is no batch to speak of
-            lead = -1 if thread.task.pool is None else thread.number
-            for number, arrived in thread.batch:
-                times = {"admitted": self.admitted[number], "finish": self.now, "arrived": arrived}
-                self.trace.task(number, core=core, context=context, **times, taken=taken, batch=lead)
-                self.done_with(number)
+            pooled = None if thread.task.pool is None else self.pools[thread.task.pool]
+            for one in thread.batch:
+                if pooled and pooled.in_rounds and one.rounds + 1 < one.task.length:
+                    self.paused[one.number] = (core, context, self.now, thread.number)
+                    pooled.waiting.append(replace(one, places=((core,),), rounds=one.rounds + 1))
+                elif one.number not in thread.gone:
+                    self.finish_one(thread, one)
             self.arrive_at(thread.task.ends, self.now)
+        self.knock()
+
+    def finish_one(self, thread: Thread, one: Waiting) -> None:
+        """Note that a task has finished that runs on a thread, perhaps with others."""
+        (core, context), own = thread.thread_slots[0], thread.task.cores if thread.task.moldable else ()
+        taken = sum(2 ** own.index(core) for core, _ in thread.thread_slots if own)
+        # of a task without a pool there is no batch to speak of
+        lead = -1 if thread.task.pool is None else thread.number
+        times = {"admitted": self.admitted[one.number], "finish": self.now, "arrived": one.arrived}
+        self.trace.task(one.number, core=core, context=context, **times, taken=taken, batch=lead)
+        self.done_with(one.number)
+
+    def finish_part(self, thread: Thread, one: Waiting, cycle: int) -> Process:
+        """Let a member of a ragged batch finish at a cycle, before the others."""
+        yield self.env.timeout(cycle - self.now)
+        thread.gone.add(one.number)
+        self.finish_one(thread, one)
         self.knock()

@@ -1,37 +1,13 @@
-"""Tasks that wait, and pools where they wait for company (docs/batching.md), on the reference engine."""
+"""Pools in which tasks wait for company (docs/batching.md), on the reference engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from lstmsim.engines.reference.thread import Boundary
-from lstmsim.program.program import Pool, Task
-
-#: A place where a task may run: one core for each of the task's threads, the task's first core first.
-Place = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A task that waits since the cycle `arrived`; `paused_at`: boundary from which a paused task goes on."""
-
-    rank: int
-    arrived: int
-    number: int
-    task: Task
-    places: tuple[Place, ...]
-    paused_at: Boundary | None = None
-
-    @property
-    def turn(self) -> tuple[int, int, int]:
-        """The sorting key for the order in which the dispatcher looks at waiting tasks."""
-        return self.rank, self.arrived, self.number
-
-    def reneges(self, now: int) -> bool:
-        """Whether the task has waited longer than its patience. A task that has run once waits for ever."""
-        patience = self.task.patience
-        return self.paused_at is None and patience is not None and now - self.arrived > patience
+from lstmsim.engines.reference.waiting import Waiting
+from lstmsim.program.program import Pool
 
 
 @dataclass
@@ -55,6 +31,16 @@ class Company:
         self.closed: list[Window] = []
 
     @property
+    def in_rounds(self) -> bool:
+        """Whether tasks wait again between two steps."""
+        return self.pool.policy == "continuous"
+
+    @property
+    def ragged(self) -> bool:
+        """Whether tasks of one batch end one by one. In a round all have the same step."""
+        return self.pool.ragged and not self.in_rounds
+
+    @property
     def all(self) -> list[Waiting]:
         """All tasks that wait here."""
         opened = self.opened.members if self.opened else []
@@ -62,9 +48,9 @@ class Company:
 
     def join(self, newcomer: Waiting, now: int) -> int:
         """Let a task wait. Gives the cycle in which the pool must be looked at because of it."""
-        if not self.pool.window:
+        if self.pool.policy != "window":
             self.waiting.append(newcomer)
-            return now + self.pool.wait
+            return now if self.in_rounds else now + self.pool.wait
         if self.opened is None:
             self.opened = Window(now + self.pool.wait)
         self.opened.members.append(newcomer)
@@ -96,11 +82,11 @@ class Company:
 
     def ripe(self, now: int) -> bool:
         """Whether the tasks that wait now may go."""
-        if self.pool.window:
+        if self.pool.policy == "window":
             return bool(self.closed)
         oldest = min((each.arrived for each in self.waiting), default=None)
         due = oldest is not None and oldest + self.pool.wait <= now
-        return due or len(self.waiting) >= self.pool.most
+        return due or self.in_rounds or len(self.waiting) >= self.pool.most
 
     def looked_at(self) -> Iterator[Waiting]:
         """The tasks that are looked at: all, or for each closed window the one whose turn comes first."""
@@ -108,13 +94,21 @@ class Company:
         for window in self.closed:
             yield min(window.members, key=lambda each: each.turn)
 
-    def take(self, first: Waiting) -> list[Waiting]:
-        """The batch of a task that has found a place, in order of turn; it waits no more."""
-        if self.pool.window:
+    def take(self, first: Waiting, core: int) -> list[Waiting]:
+        """The batch of a task that has found a place on a core, the one that leads it first; it waits no more."""
+        if self.pool.policy == "window":
             window = next(each for each in self.closed if first in each.members)
             self.closed.remove(window)
-            return sorted(window.members, key=lambda each: each.turn)
-        others = sorted((each for each in self.waiting if each.turn > first.turn), key=lambda each: each.turn)
-        batch = [first, *others[: self.pool.most - 1]]
-        self.waiting = [each for each in self.waiting if each not in batch]
-        return batch
+            batch = sorted(window.members, key=lambda each: each.turn)
+        else:
+            able = (each for each in self.waiting if any(place[0] == core for place in each.places))
+            others = sorted((each for each in able if each.turn > first.turn), key=lambda each: each.turn)
+            batch = [first, *others[: self.pool.most - 1]]
+            self.waiting = [each for each in self.waiting if each not in batch]
+        # in a round all run one step
+        return batch if self.in_rounds else sorted(batch, key=lambda each: -each.task.length)
+
+    def places_of_begun(self, cores: Collection[int]) -> int:
+        """How many free contexts of some cores those take who have begun there and wait."""
+        on = Counter(each.places[0][0] for each in self.waiting if each.begun)
+        return sum(-(-count // self.pool.most) for core, count in on.items() if core in cores)

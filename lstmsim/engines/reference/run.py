@@ -110,6 +110,8 @@ class Machine(Dispatcher):
         start = self.now + extra
         thread.starts[head.phase, head.iteration, head.index] = start
         thread.finish = max(thread.finish, start + operation.result_cycles)
+        if thread.ragged:
+            self.complete_part(thread, operation.inference, start + operation.result_cycles)
         delays = self.delays(thread.phases)[head.phase, head.index]
         thread.clear = max(thread.clear, start + max((operation.result_cycles, *delays)))
         weight_set = thread.task.weight_set
@@ -126,6 +128,13 @@ class Machine(Dispatcher):
         if operation.arrives is not None:
             barrier = thread.phases[head.phase].barrier(head.iteration, operation.arrives)
             self.arrive_at(barrier, start + operation.cycles)
+
+    def complete_part(self, thread: Thread, inference: int, done: int) -> None:
+        """Count an operation of a member of a ragged batch; after its last one the member finishes with its results."""
+        thread.parts[inference] -= 1
+        thread.results[inference] = max(thread.results[inference], done)
+        if not thread.parts[inference]:
+            self.env.process(self.finish_part(thread, thread.batch[inference], thread.results[inference]))
 
     def end_quietly(self, thread: Thread) -> None:
         """End the streams of a thread that come to an operation of no issue, if it is known until when that waits."""

@@ -10,6 +10,7 @@ import simpy
 from simpy.events import EventPriority
 
 from lstmsim.base.errors import ProgramError
+from lstmsim.engines.reference.waiting import Boundary, Waiting
 from lstmsim.program.flat import LATEST
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Buffer, Phase, Program, Task
@@ -40,8 +41,6 @@ class Barrier:
 NEVER = 1 << 60
 
 
-#: A boundary between iterations, as (phase, iteration): everything before this iteration is done.
-Boundary = tuple[int, int]
 #: A stream of operations, as (which of the task's cores, which unit of that core).
 Stream = tuple[int, int]
 
@@ -58,14 +57,15 @@ class Head:
     since: int = 0
 
 
-def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterator[Head]:
-    """Yield the operations of one stream from a boundary on as they issue, iteration by iteration, phase by phase."""
-    for number, phase in enumerate(phases):
+def stream(thread: Thread, which: Stream) -> Iterator[Head]:
+    """Yield the operations of one stream as they issue, from the thread's first boundary on."""
+    for number, phase in enumerate(thread.phases):
         mine = [(i, each) for i, each in enumerate(phase.body.operations) if (each.member, each.unit) == which]
         for iteration in range(phase.repeat if mine else 0):
-            if (number, iteration) >= first:
+            if (number, iteration) >= thread.first:
                 for index, operation in mine:
-                    yield Head(number, iteration, index, operation, operation.count)
+                    if not thread.leaves_out(number, iteration, operation):
+                        yield Head(number, iteration, index, operation, operation.count)
 
 
 @dataclass
@@ -80,7 +80,10 @@ class Thread:
     starts: (phase, iteration, operation) -> start of the operation's last issue.
     taken, freed: buffer -> how many slots were taken so far, and when slots were freed, in order.
     finish, clear: when all results are there, and when no delay of a dependence is left either.
-    batch: (number, arrival) of all tasks that it runs, in order of turn.
+    batch: all tasks that it runs, as they waited, the one that leads them first.
+    ragged: whether operations of one of them are left out in steps beyond its own.
+    parts: for each of them then, how many of its operations have yet to complete.
+    results, gone: when the results of each of them are there so far; numbers of those that have finished.
     loads, loaded: operations that load its weight set and have yet to issue; when the results of the others are there.
     """
 
@@ -106,7 +109,27 @@ class Thread:
     clear: int = 0
     loads: int = 0
     loaded: int = 0
-    batch: tuple[tuple[int, int], ...] = ()
+    batch: tuple[Waiting, ...] = ()
+    ragged: bool = False
+    parts: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    gone: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        if self.ragged:
+            self.parts, self.results = [0] * len(self.batch), [0] * len(self.batch)
+            for number, phase in enumerate(self.phases):
+                for iteration in range(phase.repeat):
+                    for operation in phase.body.operations:
+                        if not self.leaves_out(number, iteration, operation):
+                            self.parts[operation.inference] += 1
+
+    def leaves_out(self, phase: int, iteration: int, operation: Operation) -> bool:
+        """Whether an operation is beyond the steps of its inference, in a ragged batch."""
+        if not self.ragged:
+            return False
+        own = operation.inference
+        return own >= len(self.batch) or self.phases[phase].step(iteration) >= self.batch[own].task.length
 
     @property
     def frames(self) -> int:
@@ -158,7 +181,10 @@ class Thread:
             iteration = repeat - 1 - head.iteration if need.mirrored else head.iteration
             if iteration >= repeat:
                 return None
-        return None if iteration < 0 or (phase, iteration) < self.first else (phase, iteration, need.operation)
+        if iteration < 0 or (phase, iteration) < self.first:
+            return None
+        operation = self.phases[phase].body.operations[need.operation]
+        return None if self.leaves_out(phase, iteration, operation) else (phase, iteration, need.operation)
 
     def over_at(self, head: Head, need: Dependence) -> int:
         """The cycle from which `need` no longer holds `head` back; 0 if it never does, `NEVER` if not known yet."""

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.files.scenario.models import ChipRead
+from lstmsim.machines.pools import policy_faults
 from lstmsim.model.batching import Batching
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def check_batching(document: Document, order: ScenarioFile, models: Sequence[Mod
     for index, entry in enumerate(order.jobs):
         if entry.batching is None:
             continue
-        for key, text in _faults(entry, entry.batching, chip):
+        for key, text in _faults(entry, entry.batching, chip, models[index]):
             document.blame(("jobs", index, *key), text)
         pool = entry.batching.pool
         if pool is None:
@@ -69,11 +70,9 @@ def check_batching(document: Document, order: ScenarioFile, models: Sequence[Mod
             document.blame(("jobs", index, "batching", "pool"), f"{text} {first}")
 
 
-def _faults(entry: JobEntry, own: BatchingEntry, chip: ChipRead) -> Iterator[tuple[tuple[str, ...], str]]:
-    if own.policy == "continuous":
-        yield ("batching", "policy"), "continuous is not simulated yet: choose dynamic or window"
-    elif own.lengths == "ragged":
-        yield ("batching", "lengths"), "ragged is not simulated yet: choose pad or equal"
+def _faults(
+    entry: JobEntry, own: BatchingEntry, chip: ChipRead, model: Model | None = None
+) -> Iterator[tuple[tuple[str, ...], str]]:
     if own.max_wait_us is not None and "max_wait_cycles" in own.given:
         yield ("batching", "max_wait_us"), "says the same as max_wait_cycles: give one of them"
     if entry.batch > 1:
@@ -85,6 +84,8 @@ def _faults(entry: JobEntry, own: BatchingEntry, chip: ChipRead) -> Iterator[tup
     if chip.target is not None:
         for fault in chip.target.job_faults(own.max_batch_size, None):
             yield ("batching", "max_batch_size"), fault.sentence
+        for word, sentence in policy_faults(chip.target, batching_of(own, "", 1), model):
+            yield ("batching", word), sentence
 
 
 def _unequal(first: JobEntry, other: JobEntry, model: Model | None, other_model: Model | None) -> str:

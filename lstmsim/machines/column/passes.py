@@ -184,7 +184,7 @@ class Tiles:
     """The tiles of a stage: its shape, where the pass stands, its column groups in issue order, and whose they are.
 
     `later` are the groups of every row block but the first: what is waited for once is there for all. A member of the
-    task has a buffer of its number: its accumulator banks.
+    task has a buffer of its number: its accumulator banks. All inferences of a batch are on one member.
     """
 
     shape: StageShape
@@ -192,12 +192,15 @@ class Tiles:
     groups: tuple[Group, ...]
     member: int
     later: tuple[Group, ...]
+    inference: int = 0
 
     @staticmethod
-    def of(shape: StageShape, place: tuple[int, int], groups: Sequence[Group], member: int = 0) -> Tiles:
+    def of(
+        shape: StageShape, place: tuple[int, int], groups: Sequence[Group], member: int = 0, inference: int = 0
+    ) -> Tiles:
         """The tiles of these groups."""
         later = tuple(_joined(groups)) if len(shape.blocks) > 1 else ()
-        return Tiles(shape, place, tuple(groups), member, later)
+        return Tiles(shape, place, tuple(groups), member, later, inference)
 
     def write(self, rows: BodyWriter) -> list[int]:
         """Write the tiles; and give for each row block the place of its last tile in the body."""
@@ -234,6 +237,7 @@ class Tiles:
                 takes=takes,
                 work=macs * columns,
                 member=member,
+                inference=self.inference,
             )
             takes = NONE
 
@@ -420,7 +424,7 @@ class _Pass:
                 shape = shapes[stage]
                 vectors = issue_order(shape.stage, self.x_last)
                 groups = [each for vector in vectors for each in self._waits(number, shape, vector, waited[number])]
-                tiles.append(Tiles.of(shape, self.place, groups))
+                tiles.append(Tiles.of(shape, self.place, groups, inference=number))
             ends = Tiles.write_batch(rows, tiles)
             for segment in own:
                 blocks = [range(index, index + 1) for index in range(len(tiles[0].shape.blocks))]
@@ -466,6 +470,7 @@ class _Pass:
                 frees=frees,
                 result_cycles=taken - 1 + after_last_turn,
                 member=self.spread.members[share],
+                inference=share if self.spread.batch > 1 else 0,
             )
 
     def _sends(self, share: int, rows: BodyWriter, segment: Segment, nodes: Sequence[str]) -> None:

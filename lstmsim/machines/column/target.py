@@ -128,6 +128,8 @@ class _ColumnTarget(Target):
     core: ClassVar[type] = ColumnCore
     together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
     splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+    rounds: ClassVar[bool] = True
+    ragged: ClassVar[bool] = True
     batches: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width", "banks")
     fidelity: ClassVar[Fidelity] = Fidelity(

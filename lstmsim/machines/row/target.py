@@ -199,6 +199,7 @@ class _RowTarget(Target):
     title: ClassVar[str] = "row-wise NPU"
     batches: ClassVar[bool] = True
     deals: ClassVar[bool] = False
+    rounds: ClassVar[bool] = True
     chip: ClassVar[type] = RowNpu
     core: ClassVar[type] = RowCore
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width")

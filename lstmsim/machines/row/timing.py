@@ -119,7 +119,7 @@ class BlockTimer:
     def body(self) -> Body:
         """The body of all items."""
         cycles = self.fetched_cycles
-        fetch = (1, FETCH, cycles, 1, 0, -1, -1, cycles, 0, 0, 0, 0, 0, -1, -1)
+        fetch = (1, FETCH, cycles, 1, 0, -1, -1, cycles, 0, 0, 0, 0, 0, -1, -1, 0)
         runs = np.array([*fetch, *self._runs], dtype=np.int64).reshape(-1, _RUN)
         operations = np.repeat(runs[:, 1:], runs[:, 0], axis=0)
         runs = np.array(self._needs, dtype=np.int64).reshape(-1, _NEEDS_RUN)
@@ -167,7 +167,7 @@ class BlockTimer:
             self._wait(before.operation, before.cycles + gap, _DISPATCH)
         self.trailing[unit], frame = 0, ahead is not None
         for count, cycles in segments:
-            self._runs += (count, unit, cycles, 1, frame, -1, -1, cycles + late, work, 0, 0, ahead or 0, 0, -1, -1)
+            self._runs += (count, unit, cycles, 1, frame, -1, -1, cycles + late, work, 0, 0, ahead or 0, 0, -1, -1, 0)
             self.size += count
         self.written[name] = Written(self.size - 1, cycles, _DISPATCH)
         self.names += [(label, self._place)] * (self.size - first)

@@ -7,7 +7,7 @@
 namespace lstmsim::flat {
 
 /// The version of the format. It must be that of lstmsim/program/flat.py.
-constexpr i64 FORMAT = 4;
+constexpr i64 FORMAT = 5;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.
 struct Head { i64 names, busy, switching, drain, idle, input; };
@@ -30,17 +30,20 @@ struct Buffer { i64 slots, cause; };
 struct Body { i64 first_operation, operations, first_word, words; };
 struct Word { i64 word; };
 struct Operation {
-    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra, arrives;
+    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra, arrives, inference;
 };
 struct Need { i64 operation, delay, cause, lag, phase, mirrored, barrier; };
 struct Task {
     i64 profile, release, frame_interval, key, key_from_arrival, after, behind, starts, ends, until;
 };
 struct Barrier { i64 arrivals; };
-struct Pool { i64 most, wait, window; };
+struct Pool { i64 most, wait, policy, ragged; };
 
 /// The policies of units, numbered as in lstmsim/program/policy.py.
 enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
+
+/// When a pool makes batches, numbered as in lstmsim/program/program.py.
+enum PoolPolicy : i64 { DYNAMIC, WINDOW, CONTINUOUS, POOL_POLICIES };
 
 /// The key of a weight set that is room for one task alone, while it runs.
 constexpr i64 OWN_ROOM = -1;

@@ -65,7 +65,9 @@ def _task_late(side: Side, task: int, kind: int, cycle: int) -> tuple[str, str]:
     if arrived > cycle:
         return "has not come", f"comes at cycle {arrived:,}"
     if admitted > cycle:
-        return "waits in the queue", f"is {SPENT['queue']}, until cycle {admitted:,}"
+        pooled = side.program.tasks[task].pool is not None
+        where = "in the queue, for a thread or for company" if pooled else SPENT["queue"]
+        return "waits in the queue", f"is {where}, until cycle {admitted:,}"
     if kind != FINISH:
         begun = "begins, too" if admitted == cycle else f"began at cycle {admitted:,}"
         return f"{begun}, on core {core}", f"is placed on core {core}"

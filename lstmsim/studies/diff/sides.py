@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lstmsim.analysis.explanations.critical_path import CriticalPath, TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import CriticalPath, critical_path
 from lstmsim.analysis.explanations.explanation import PathTable
 from lstmsim.analysis.explanations.slowest import RequestCycles, cycles_by_request
+from lstmsim.analysis.explanations.trace_index import TraceIndex
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Scenario

@@ -19,6 +19,7 @@ from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.programs import servers_of
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.studies.serve.tenants import NEVER, Accounts, Ints, Known, Rows, Sharing
+from lstmsim.studies.serve.together import Together
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
 from lstmsim.traffic.intervals import Warmup, warmup_of
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
@@ -93,6 +94,15 @@ class Collector:
         gives_up = np.stack([paused, one, -one, -servers])
         goes_on = np.stack([resumed, -one, one, servers])
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
+
+    def hold(self, start: Ints, end: Ints, servers: Ints | int = 1) -> None:
+        """Count threads that batches had, before `take` takes their members, which count none."""
+        service, none = (end - start) * servers, np.zeros(len(start), dtype=np.int64)
+        self._taken += sum_of(service)
+        self._squares += float((service.astype(np.float64) ** 2).sum())
+        taken = none + servers
+        begins, ends = np.stack([start, none, none, taken]), np.stack([end, none, none, -taken])
+        self._past.change(np.concatenate([begins, ends], axis=1))
 
     def take(self, number: Ints, rows: Rows, tenants: Ints) -> None:
         """Take the requests that finish next."""
@@ -230,16 +240,26 @@ def served(
     collector = Collector(
         report.frequency_mhz, most, entries, window=_window(scenario.jobs, came), coarse=coarse_cores(program)
     )
-    # a batch takes its threads once; a job that has the whole chip takes the one thread that there is
-    others = {number for batch in report.batches for number in batch.members[1:]}
-    threads = {each.number: 0 if each.number in others else min(max(1, len(each.cores)), most) for each in report.jobs}
+    tenants = {each.name: place for place, each in enumerate(entries)}
+    # a job that has the whole chip takes the one thread that there is
+    threads = {each.number: min(max(1, len(each.cores)), most) for each in report.jobs}
+    together = Together(scenario.jobs, len(entries))
+    for batch in report.batches:
+        members, batching = np.array(batch.members), scenario.jobs[batch.members[0]].batching
+        if batching is None:
+            continue
+        collector.hold(np.array([batch.start]), np.array([batch.finish]), threads[batch.members[0]])
+        own = np.array([tenants[_tenant(scenario.jobs[number])] for number in batch.members])
+        leads, since = np.full_like(members, members[0]), np.full_like(members, batch.start)
+        together.add(leads, since, own, None if batching.in_rounds else members)
+    # a batch takes its threads once, whoever is in it
+    threads |= {number: 0 for number in threads if scenario.jobs[number].batching is not None}
     paused, gaps = Counter[int](), []
-    for task, _, _, since, until in totals.pauses.tolist():
+    for task, _, _, since, until, _ in totals.pauses.tolist():
         if task in threads:
             paused[task] += until - since
             gaps.append((since, until, threads[task]))
     collector.pause(np.array(gaps, dtype=np.int64).reshape(-1, 3).T)
-    tenants = {each.name: place for place, each in enumerate(entries)}
     rows = []
     for rank, job in enumerate(came):
         asked = scenario.jobs[job.number]
@@ -252,7 +272,15 @@ def served(
     table = np.array(sorted(rows, key=lambda row: (row[3], row[0])), dtype=np.int64).T
     for part in np.split(table, range(_CHUNK, len(rows), _CHUNK), axis=1):
         collector.take(part[0], Rows(*part[1:-1]), part[-1])
-    return collector.result(traffic_of(scenario), percentiles)
+    return with_batches(collector.result(traffic_of(scenario), percentiles), together)
+
+
+def with_batches(serving: Serving, together: Together) -> Serving:
+    """The figures with those of batches, of the whole and of each tenant."""
+    whole, each = together.figures()
+    names = list(serving.tenants)
+    own = {names[number]: replace(serving.tenants[names[number]], batching=figures) for number, figures in each.items()}
+    return replace(serving, batching=whole, tenants={**serving.tenants, **own})
 
 
 def _tenant(job: Job) -> str:

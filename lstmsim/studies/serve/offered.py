@@ -16,6 +16,7 @@ import numpy as np
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.machines.pools import in_company
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.serve import demands
@@ -335,8 +336,9 @@ def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
     sizes = sorted({most, *(1 << power for power in range(most.bit_length()))})
     each = []
     for size in sizes:
-        own = _demand(chip, replace(job, batching=None, batch=size))
-        each.append((own.units / size, own.threads / size, *(cycles / size for cycles in own.memory)))
+        own = _demand(chip, replace(in_company(job), batch=size))
+        part = (job.steps if job.batching.in_rounds else 1) / size
+        each.append((own.units * part, own.threads * part, *(cycles * part for cycles in own.memory)))
     units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
     return demands.Demand(units, threads, tuple(memory))
 

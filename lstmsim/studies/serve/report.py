@@ -65,6 +65,7 @@ def _figures(serving: Serving) -> list[str]:
         f"latency in ms: {_distribution(serving.latency, serving)}",
         f"wait in ms: {_distribution(serving.wait, serving)}",
         f"{inside}; {waiting}; Little's law {law}",
+        *([] if serving.batching is None else [serving.batching.words]),
         f"warm-up: {serving.warmup.requests:,} requests left out ({serving.warmup.rule})",
         *_slowdown_lines(serving),
     ]
@@ -331,7 +332,10 @@ _KEYS: Keys = {
     Rates: Rates.named,
     Window: "start_cycle width_cycles waiting=queue_length threads_taken=taken finished",
     ClosedWindow: "clients start_cycle end_cycle",
-    Tenant: lambda own: picked(own, _TENANT, _KEYS) | {"intervals": plain(own.rates or {}, _KEYS)},
+    Tenant: lambda own: (
+        picked(own, _TENANT, _KEYS)
+        | {"intervals": plain(own.rates or {}, _KEYS), "batching": own.batching and dict(vars(own.batching))}
+    ),
 }
 
 
@@ -360,6 +364,7 @@ def _data(result: Serving | Served) -> dict[str, Any]:
         "fairness": picked(serving, _FAIRNESS),
         "over_time": plain(serving.windows, _KEYS),
         "load": load or None,
+        "batching": serving.batching and dict(vars(serving.batching)),
         "verdict": serving.verdict,
         "warmup": {**picked(serving.warmup, "requests rule"), "settled": serving.verdict == "settled"},
         "remarks": list(serving.remarks),

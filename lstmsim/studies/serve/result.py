@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
+from lstmsim.analysis.batches import BatchFigures
 from lstmsim.report.results import Table
 from lstmsim.traffic.intervals import Warmup, jain
 from lstmsim.traffic.latencies import Distribution
@@ -103,6 +104,7 @@ class Tenant:
     verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's part of the machine where
         it shares nothing with others.
     rates: throughput, goodput and attainment with intervals; None: of several tenants together.
+    batching: the batches in which its requests ran; None without any.
     """
 
     name: str
@@ -125,6 +127,7 @@ class Tenant:
     progress: float | None = None
     verdict: str = "too few"
     rates: Rates | None = None
+    batching: BatchFigures | None = None
 
     @property
     def misses(self) -> int:
@@ -163,6 +166,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     remarks: sentences about jobs that keep others out.
     rates: throughput, goodput, attainment and utilization with intervals.
     relaxation: about how many served requests pass until the queue has forgotten its past; None: only the data say.
+    batching: the batches in which requests ran; None without any.
     """
 
     frequency_mhz: float
@@ -189,6 +193,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     remarks: tuple[str, ...] = ()
     rates: Rates | None = None
     relaxation: float | None = None
+    batching: BatchFigures | None = None
 
     @property
     def span_cycles(self) -> int:

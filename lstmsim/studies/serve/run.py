@@ -16,15 +16,17 @@ from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.files.scenario.requests import Batch, Requests, load_requests
 from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
+from lstmsim.program.runs import Runs
 from lstmsim.report.results import Table
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.demands import Alones
-from lstmsim.studies.serve.metrics import Collector, coarse_cores
+from lstmsim.studies.serve.metrics import Collector, coarse_cores, with_batches
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.programs import differences, servers_of, serving_program
 from lstmsim.studies.serve.request import Row, ServeRequest
 from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.tenants import NEVER, Rows
+from lstmsim.studies.serve.together import Together
 from lstmsim.studies.shared.loading import Path, drawn_anew
 from lstmsim.studies.shared.request import takes, wrong_value
 from lstmsim.studies.shared.stamp import stamp_of_scenario
@@ -50,8 +52,10 @@ class Inside:
         #: Multiply-accumulates of what was served, without padding.
         self.useful = 0
         self._came = 0
-        #: Numbers of the requests inside, ascending, with their due times, their tenants, and for how long they paused.
-        self._inside: Ints = np.zeros((4, 0), dtype=np.int64)
+        #: Numbers of the requests inside, ascending, with their due times, their tenants, for how long they paused,
+        #: and of those in rounds when the last pause and the first round ended (-1: not yet, or another one led).
+        self._inside: Ints = np.zeros((6, 0), dtype=np.int64)
+        self.together = Together(jobs, len(asked.tenants))
 
     def chunks(self) -> Iterator[Ints]:
         """Give what comes as a `Feed` takes it."""
@@ -61,7 +65,8 @@ class Inside:
             due = np.where(deadlines < 0, NEVER, batch.arrival + deadlines)
             numbers = np.arange(self._came, self._came + len(due))
             self._came += len(due)
-            more = np.stack([numbers, due, batch.tenant, np.zeros_like(due)])
+            none = np.zeros_like(due)
+            more = np.stack([numbers, due, batch.tenant, none, none - 1, none - 1])
             self._inside = np.concatenate([self._inside, more], axis=1)
             yield np.stack([batch.arrival, batch.template, self._ranks(batch, deadlines)], axis=1)
 
@@ -80,22 +85,52 @@ class Inside:
 
     def pause(self, collector: Collector, pauses: Ints) -> None:
         """Hand pauses, as `Feed.pauses` gives them, to the collector, and note them with their requests."""
-        numbers, _, _, since, until = pauses.T
-        np.add.at(self._inside[3], np.searchsorted(self._inside[0], numbers), until - since)
-        # a request that may pause has one thread
-        collector.pause(np.stack([since, until, np.ones_like(since)]))
+        numbers, _, _, since, until, leads = pauses.T
+        places = np.searchsorted(self._inside[0], numbers)
+        np.add.at(self._inside[3], places, until - since)
+        # a request that may pause has one thread; in rounds those who lead them have it
+        collector.pause(np.stack([since, until, (leads < 0).astype(np.int64)]))
+        if (leads >= 0).any():
+            self._rounds(collector, pauses[np.lexsort((since, numbers))])
+
+    def _rounds(self, collector: Collector, pauses: Ints) -> None:
+        """Note rounds that are over, of requests that are not: pauses in the order of requests."""
+        numbers, _, _, since, until, leads = pauses.T
+        places = np.searchsorted(self._inside[0], numbers)
+        began = self._inside[4, places]
+        again = np.flatnonzero(numbers[1:] == numbers[:-1]) + 1
+        began[again] = until[again - 1]
+        led = leads == numbers
+        # when the first round began is known when the request is done
+        collector.hold(began[led & (began >= 0)], since[led & (began >= 0)])
+        first = places[led & (began < 0)]
+        self._inside[5, first] = since[led & (began < 0)]
+        np.maximum.at(self._inside[4], places, until)
+        self.together.add(leads, since, self._inside[2, places])
 
     def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
         """Hand finished requests, as `Feed.results` gives them, to the collector; give the indices of their tenants."""
         places = np.searchsorted(self._inside[0], numbers)
-        _, due, tenants, paused = self._inside[:, places]
+        _, due, tenants, paused, last, first = self._inside[:, places]
         self._inside = np.delete(self._inside, places, axis=1)
-        core, _, start, finish, arrived, _, taken, batch = table.T
+        core, context, start, finish, arrived, _, taken, batch = table.T
         served = core >= 0
         self.useful += int(self._macs[templates[served]].sum())
-        # a batch takes its threads once
-        leads = served & ((batch < 0) | (batch == numbers))
-        threads = np.where(leads, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
+        threads = np.where(served, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
+        if (batch >= 0).any():
+            # a batch takes its threads once, whoever is in it
+            threads[batch >= 0] = 0
+            rounds = self.together.in_rounds[templates] & (batch >= 0)
+            led = rounds & (batch == numbers)
+            collector.hold(np.maximum(start, last)[led], finish[led])
+            begun = rounds & (first >= 0)
+            collector.hold(start[begun], first[begun])
+            self.together.add(batch[rounds], finish[rounds], tenants[rounds])
+            whole = (batch >= 0) & ~rounds
+            runs = Runs(numbers[whole], core[whole], context[whole], start[whole], finish[whole], batch[whole])
+            since, until, own = self.together.held(runs)
+            collector.hold(since, until, self._slots[templates[whole]][own])
+            self.together.add(batch[whole], start[whole], tenants[whole], templates[whole])
         alone, stalls = self._by_themselves(templates)
         end = np.where(served, finish, start)
         collector.take(numbers, Rows(arrived, start, end, due, threads, alone, core, stalls, paused), tenants)
@@ -225,6 +260,7 @@ def serve_loaded(
         if goal.reached_by(done):
             feed.stop()
     serving = collector.result(traffic, sorted(set(percentiles)), cut=feed.full_at is not None)
+    serving = with_batches(serving, known.together)
     served = _served(feed, asked, serving, known.useful)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 

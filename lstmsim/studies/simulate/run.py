@@ -112,7 +112,9 @@ class Run:
         names = [job.name for job in self.scenario.jobs]
         for batch in batches_of(self.scenario.jobs, self.totals):
             # one bar stands for all members: it is drawn for the one that leads them
-            if len(batch.members) > 1:
+            # a round is a bar of the one that leads it; with whom it goes changes from round to round
+            batching = self.scenario.jobs[batch.members[0]].batching
+            if len(batch.members) > 1 and not (batching and batching.in_rounds):
                 leads = int(self.trace.task("batch")[batch.members[0]])
                 names[leads] = f"{names[leads]} x {len(batch.members)}"
         unit = chip.core_figures[0].unit.name

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from lstmsim import engines
-from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, Opener, TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, critical_path
 from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
+from lstmsim.analysis.explanations.trace_index import Opener, TraceIndex
 from lstmsim.base.errors import DeadlockError
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit

@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, machines
-from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath, critical_path
 from lstmsim.analysis.explanations.explanation import PathTable
+from lstmsim.analysis.explanations.trace_index import TraceIndex
 from lstmsim.base.errors import DeadlockError
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu

@@ -285,7 +285,7 @@ def test_a_bank_that_is_taken_over_a_pause_is_found() -> None:
         issues[first:, column("start")] += 10
         return issues
 
-    wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at, at + 10]]))
+    wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at, at + 10, -1]]))
     wrong.tasks[0, TASKS.place("finish")] += 10
     assert_found((scenario, program, trace), wrong, f"is paused at cycle {at}, but a bank holds layer 0 step 0")
 
@@ -302,7 +302,7 @@ def test_a_pause_in_the_middle_of_a_step_is_found() -> None:
         issues[issues[:, column("start")] >= at, column("start")] += 200
         return issues
 
-    wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at + 190, at + 200]]))
+    wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at + 190, at + 200, -1]]))
     wrong.tasks[0, TASKS.place("finish")] += 200
     assert_found((scenario, program, trace), wrong, "in the middle of layer 0 step 0")
 

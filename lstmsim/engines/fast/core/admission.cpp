@@ -115,7 +115,7 @@ void Machine::start(Group& group, const Place& place, const Waiting& task, i64 n
 void Machine::go_on(const Place& place, const Waiting& task, i64 now) {
     const Paused& before = paused[task.job];
     rows[task.job].pauses += 1;
-    tables[PAUSES].add({jobs[task.job].number, before.core, before.context, before.since, now});
+    tables[PAUSES].add({jobs[task.job].number, before.core, before.context, before.since, now, NONE});
     take_threads(place.cores, task, now, before.boundary);
 }
 

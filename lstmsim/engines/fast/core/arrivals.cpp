@@ -46,9 +46,9 @@ bool Machine::too_many_wait(const Group& group, i64 limit) const {
     for (i64 other = 0; other < new_groups; ++other) {
         if (groups[other].queue == group.queue) before += waiting_in(groups[other]);
     }
-    const i64 most = group.pool ? group.pool->most : 1;
-    for (const i64 core : group.firsts) before -= (cores[core].contexts - cores[core].occupied) * most;
-    return before >= limit;
+    i64 free = -places_of_begun(group);
+    for (const i64 core : group.firsts) free += cores[core].contexts - cores[core].occupied;
+    return before - std::max(free, i64{0}) * (group.pool ? group.pool->most : 1) >= limit;
 }
 
 /// A task leaves without having run. Those that follow it at once come in the next round of this cycle.
@@ -90,14 +90,15 @@ bool Machine::give_up(i64 now) {
     return left;
 }
 
-/// A task is done. In a feed its row is written down, and its place is free for another one.
-void Machine::note_over(i64 job) {
+/// A task is done. In a feed its row is written down, and its place is free for another one, unless it still leads
+/// others (`stays`).
+void Machine::note_over(i64 job, bool stays) {
     finished += 1;
     if (!fed) return;
     const TaskRow& row = rows[job];
     tables[OVER].add({jobs[job].number, templates[job], row.core, row.context, row.admitted, row.finish,
                            row.arrived, row.pauses, row.taken, row.batch});
-    free_jobs.push(job);
+    if (!stays) free_jobs.push(job);
 }
 
 void Machine::check_requests(const Slice<const i64>& numbers) const {
@@ -127,7 +128,7 @@ void Machine::feed(const i64* given, i64 count, bool others_follow) {
             jobs.push({});
             rows.push({});
             templates.push(0);
-            if (preempting) paused.push({});
+            if (preempting || rounds) paused.push({});
         }
         const i64 job = free_jobs.pop();
         jobs[job] = {known, task.profile, numbers[3 * i], task.frame_interval, numbers[3 * i + 2],

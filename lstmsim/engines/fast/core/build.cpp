@@ -208,7 +208,7 @@ void Machine::build_jobs() {
     known = jobs.size();
     linked = after || preempting || has_joint_tasks();
     rows.fill(known, {});
-    if (preempting) paused.fill(known, {});
+    if (preempting || rounds) paused.fill(known, {});
     std::stable_sort(arrivals.begin(), arrivals.end(), [&](i64 a, i64 b) { return jobs[a].release < jobs[b].release; });
     std::sort(followers.begin(), followers.end());
     std::sort(behind.begin(), behind.end());

@@ -17,7 +17,8 @@ class TaskChecker {
             const Row row{"pools", i};
             row.between("most", p.pools[i].most, 1, MOST_CYCLES);
             row.between("wait", p.pools[i].wait, 0, LATEST);
-            row.flag("window", p.pools[i].window);
+            row.between("policy", p.pools[i].policy, 0, POOL_POLICIES - 1);
+            row.flag("ragged", p.pools[i].ragged);
         }
         for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
         for (i64 i = 0; i < p.barriers.size(); ++i) Row{"barriers", i}.between("arrivals", p.barriers[i].arrivals, 1, MOST_CYCLES);
@@ -43,6 +44,7 @@ class TaskChecker {
         row.between("length", each.length, 0, LATEST);
         row.between("sizes", each.sizes, 0, each.variants > 0 ? p.variants.size() / each.variants - 1 : 0);
         row.rows_of("first_variant", each.first_variant, each.variants * (1 + each.sizes), p.variants.size());
+        if (each.pool != NONE && p.pools[each.pool].policy == CONTINUOUS) in_rounds(row, each);
         if (each.pool != NONE && (each.preempts || each.moldables > 0)) row.refuse("pool", each.pool, "but it preempts or is moldable");
         row.rows_of("first_moldable", each.first_moldable, each.moldables, p.variants.size());
         if (each.preempts && each.weight_set != NONE) row.refuse("preempts", 1, "but it has a weight set");
@@ -62,6 +64,16 @@ class TaskChecker {
             place(row, each, one);
         }
         if (each.moldables > 0) moldables(row, each, group);
+    }
+
+    /// What a task runs in rounds is on one core, and loads nothing.
+    void in_rounds(const Row& row, const Profile& each) const {
+        if (each.length < 1) row.refuse("length", each.length, "but a task that goes on step by step has a step");
+        if (each.weight_set != NONE) row.refuse("pool", each.pool, "which goes on step by step, but it has a weight set");
+        const Group& group = p.groups[each.group];
+        for (const Place& one : p.places.part(group.first_place, group.places)) {
+            if (one.thread_slots > 1) row.refuse("pool", each.pool, "which goes on step by step, but it has a gang");
+        }
     }
 
     /// A place needs a variant for its kind of core, and must have the members and units that its operations are on.

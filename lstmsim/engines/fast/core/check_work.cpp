@@ -24,6 +24,7 @@ void check_operation(const Program& p, const Row& row, const Operation& each) {
     row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
     row.between("extra", each.extra, NONE, MOST_OPERATIONS);
     row.between("arrives", each.arrives, NONE, MOST_CYCLES);
+    row.between("inference", each.inference, 0, MOST_STREAMS);
     if (each.count == 0) check_quiet(row, each);
     if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
 }

@@ -13,6 +13,7 @@
 #include "arrivals.cpp"
 #include "admission.cpp"
 #include "pools.cpp"
+#include "ragged.cpp"
 #include "placement.cpp"
 #include "barriers.cpp"
 #include "memory.cpp"

@@ -42,19 +42,22 @@ void Machine::set_phase(Cursor& cursor, i64 phase) {
 /// Put a cursor on an operation, past phases without any for it; false at the end of the stream.
 bool Machine::settle(Cursor& cursor) {
     Thread& lead = lead_of(cursor);
-    while (cursor.order.size() == 0) {
-        if (cursor.phase == lead.phases.size()) {
+    for (;; step_on(cursor)) {
+        while (cursor.order.size() == 0) {
+            if (cursor.phase == lead.phases.size()) {
+                close(cursor);
+                return false;
+            }
+            set_phase(cursor, cursor.phase + 1);
+        }
+        if (!(Boundary{cursor.phase, cursor.iteration} < lead.stop)) {
             close(cursor);
             return false;
         }
-        set_phase(cursor, cursor.phase + 1);
+        cursor.index = cursor.order[cursor.position];
+        cursor.operation = &lead.phases[cursor.phase].operations[cursor.index];
+        if (lead.parts.empty() || !left_out(lead, cursor.phase, cursor.iteration, cursor.operation->inference)) break;
     }
-    if (!(Boundary{cursor.phase, cursor.iteration} < lead.stop)) {
-        close(cursor);
-        return false;
-    }
-    cursor.index = cursor.order[cursor.position];
-    cursor.operation = &lead.phases[cursor.phase].operations[cursor.index];
     cursor.left = cursor.operation->count;
     if (!lead.phases[cursor.phase].starts.reaches(cursor.iteration)) remember(cursor);
     return true;
@@ -79,14 +82,16 @@ void Machine::remember(const Cursor& cursor) {
 
 /// Move a cursor past an operation whose last issue is done; false at the end of the stream.
 bool Machine::move_on(Cursor& cursor) {
-    if (++cursor.position == cursor.order.size()) {
-        cursor.position = 0;
-        if (cursor.unit == 0) cores[threads[cursor.thread].core].wrapped = true;
-        if (++cursor.iteration == lead_of(cursor).phases[cursor.phase].phase->repeat) {
-            set_phase(cursor, cursor.phase + 1);
-        }
-    }
+    step_on(cursor);
     return settle(cursor);
+}
+
+/// Let a cursor stand behind its operation, in the next iteration or phase if there is none.
+void Machine::step_on(Cursor& cursor) {
+    if (++cursor.position < cursor.order.size()) return;
+    cursor.position = 0;
+    if (cursor.unit == 0) cores[threads[cursor.thread].core].wrapped = true;
+    if (++cursor.iteration == lead_of(cursor).phases[cursor.phase].phase->repeat) set_phase(cursor, cursor.phase + 1);
 }
 
 /// A cursor is at the end of its stream, or at the boundary at which its thread stops.
@@ -115,6 +120,7 @@ i64* Machine::start_of(Thread& lead, const Cursor& cursor, const NeedOf& each) {
     }
     PhaseState& source = lead.phases[phase];
     if (iteration < source.first) return nullptr;
+    if (!lead.parts.empty() && left_out(lead, phase, iteration, source.operations[each.operation].inference)) return nullptr;
     return &source.starts.at(iteration, each.operation);
 }
 
@@ -213,7 +219,7 @@ void Machine::set_ready(const Cursor& cursor, i64 cycle) {
 void Machine::set_due(Thread& lead) {
     if (lead.open == 0 && lead.finish == NEVER) lead.finish = lead.asked == Asked::PAUSES ? lead.clear_at : lead.done_at;
     Core& core = cores[lead.core];
-    core.dues.set(lead.context, std::min(lead.finish, lead.weight_set_at));
+    core.dues.set(lead.context, std::min({lead.finish, lead.weight_set_at, lead.part_at}));
     dues.set(core.number, core.dues.cycle());
 }
 

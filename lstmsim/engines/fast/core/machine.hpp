@@ -1,17 +1,5 @@
 // The machine that runs a program: what happens to it, in which file. What it consists of is in state.hpp.
-//
-// Clock rules (lstmsim/program/program.py), and how they are kept here:
-//
-// 1. Time is a whole number of cycles.
-// 2. `run` goes from event to event. At a cycle at which tasks finish or come, that takes effect, and tasks are admitted
-//    (`happen`), before any unit chooses in this cycle (`step`). Where nothing on a core depends on other cores, the core
-//    goes on alone up to its next finish or the next arrival; else all cores go on together, cycle by cycle.
-// 3. Each thread has a cursor for each unit of its core: an in-order stream of operations. When a cursor moves on, all
-//    its waits are looked at. If an operation that it waits for has not started, the cursor stands in a list at that
-//    operation, and its waits are looked at again when the operation starts (`complete`).
-// 4. A unit chooses by its policy among cursors that may issue (`choose`). Delays are at least 1, so nothing that issues
-//    now changes a choice of this cycle, and the order in which units are looked at cannot matter.
-// 5. If nothing has a next cycle and tasks are unfinished, the program is stuck.
+// The rules of the clock stand in run.cpp.
 #pragma once
 
 #include <deque>
@@ -127,6 +115,7 @@ class Machine {
     void begin(Thread& lead);
     void set_phase(Cursor& cursor, i64 phase);
     bool settle(Cursor& cursor);
+    void step_on(Cursor& cursor);
     bool move_on(Cursor& cursor);
     void close(Cursor& cursor);
     void remember(const Cursor& cursor);
@@ -153,7 +142,7 @@ class Machine {
     bool give_up(i64 now);
     void let_follow(i64 job, i64 now, i64 round);
     bool too_many_wait(const Group& group, i64 limit) const;
-    void note_over(i64 job);
+    void note_over(i64 job, bool stays = false);
     const flat::Profile& profile_of(i64 job) const { return program.profiles[jobs[job].profile]; }
 
     // admission.cpp: waiting tasks are admitted, in turn
@@ -175,9 +164,20 @@ class Machine {
     void leave_pool(Group& group, const Waiting& one);
     bool ripe(const Group& group, i64 now) const;
     i64 waiting_in(const Group& group) const;
-    Array<Waiting> company(Group& group, const Waiting& first);
+    void build_begun(i64 newcomers);
+    Array<Waiting> company(Group& group, const Waiting& first, i64 core);
+    Array<Waiting> next_round(Group& fresh, i64 core);
+    i64 places_of_begun(const Group& group) const;
+    void begin_member(const Waiting& each, i64 now);
+    void wait_again(const Thread& lead, i64 job, i64 now);
     void start_batch(Group& group, const Place& place, const Waiting& first, i64 now);
     void note_pools(i64 now);
+
+    // ragged.cpp: members of a batch leave out steps, and finish one by one
+    void begin_parts(Thread& lead);
+    bool left_out(const Thread& lead, i64 phase, i64 iteration, i64 inference) const;
+    void complete_part(Thread& lead, const Cursor& cursor, i64 done);
+    void finish_parts(Thread& lead, i64 now);
 
     // placement.cpp: tasks take threads and leave them
     void take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry, const Array<i64>& others = {});
@@ -190,7 +190,7 @@ class Machine {
     const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& thread_slots, i64 size) const;
     void leave(Core& core, i64 now);
     void finish(Thread& lead, i64 now);
-    void finish(const Thread& lead, i64 job, i64 now);
+    void finish_job(const Thread& lead, i64 job, i64 now, bool stays = false);
     void free(Thread& lead, i64 now);
 
     // barriers.cpp: who arrives at barriers, and what happens when they open
@@ -239,6 +239,7 @@ class Machine {
     bool steady;      // whether that holds for stretches
     bool linked = false;   // what happens on one core can bring or stop a task on another
     bool preempting = false;
+    bool rounds = false;  // whether a pool goes on step by step
     flat::Head head{};
 
     Array<Core> cores;
@@ -256,7 +257,7 @@ class Machine {
 
     Array<Job> jobs;
     Array<TaskRow> rows;                   // of each job
-    Array<Paused> paused;                  // of each job, if tasks may pause
+    Array<Paused> paused;                  // of each job, if tasks may pause or have rounds
     Array<std::pair<i64, i64>> followers;  // (task, one that comes after it), sorted
     Array<Barrier> barriers;
     Array<std::pair<i64, i64>> behind;     // (barrier, a task that comes behind it), sorted

@@ -106,6 +106,8 @@ bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 
         last = std::max(last, cursor.iteration);
     }
     if (phase == NONE) return false;
+    // members of a batch of different lengths leave on the way
+    if (!thread.parts.empty() && thread.parts[0].steps != thread.parts[thread.parts.size() - 1].steps) return false;
     const PhaseState& state = thread.phases[phase];
     const Streams& body = *state.streams;
     const i64 since = std::max({thread.admitted, thread.came, thread.crossed + body.far});
@@ -180,7 +182,9 @@ i64 Machine::periods_left(const Core& core, const Look& before, const Look& own,
         for (const Cursor& cursor : cursors.part(thread.first_cursor, core.kinds)) {
             if (!cursor.operation) continue;
             const flat::Phase& phase = *thread.phases[cursor.phase].phase;
-            times = std::min(times, (phase.repeat - 1 - cursor.iteration) / apart);
+            // what a member of a batch does in its last step is counted
+            const i64 last = phase.repeat - (thread.parts.empty() ? 1 : 2);
+            times = std::min(times, std::max(last - cursor.iteration, i64{0}) / apart);
         }
     }
     // rows are written one by one: not more of them at once than a run may take until it comes back

@@ -27,11 +27,7 @@ void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, 
         thread.job = task.job;
         thread.member = last == NONE ? 0 : threads[last].member + 1;
         thread.next = NONE;
-        if (lead == NONE) {
-            lead = thread.number;
-        } else {
-            threads[last].next = thread.number;
-        }
+        (lead == NONE ? lead : threads[last].next) = thread.number;
         thread.lead = lead;
         last = thread.number;
         if (keep && thread.member > 0) note_thread_slot(thread);
@@ -49,6 +45,7 @@ void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, 
     leading.loads = loads;
     leading.entry = entry;
     prepare(leading, variant);
+    begin_parts(leading);
     leading.done_at = now;
     begin(leading);
     const Job& job = jobs[task.job];
@@ -174,6 +171,7 @@ void Machine::leave(Core& core, i64 now) {
     while (core.dues.cycle() == now) {
         Thread& lead = threads[core.first_thread + core.dues.place()];
         if (lead.weight_set_at == now) end_loading(lead);
+        if (lead.part_at == now) finish_parts(lead, now);
         if (lead.finish != now) continue;
         if (lead.asked == Asked::PAUSES) {
             pause(lead, now);
@@ -187,26 +185,32 @@ void Machine::leave(Core& core, i64 now) {
 /// A task is done: where and when it ran.
 void Machine::finish(Thread& lead, i64 now) {
     if (lead.profile->weight_set != NONE) let_go(lead);
-    const i64 leader = jobs[lead.job].number;
-    if (lead.profile->pool != NONE) rows[lead.job].batch = leader;
-    finish(lead, lead.job, now);
-    for (const i64 job : lead.others) {
-        rows[job].batch = leader;
-        rows[job].taken = 0;
-        finish(lead, job, now);
+    if (!lead.parts.empty()) {
+        for (const Part& part : lead.parts) {
+            if (!part.gone) finish_job(lead, part.job, now, part.job == lead.job);
+        }
+        // nothing needs the number of the first any more
+        if (fed) free_jobs.push(lead.job);
+        return;
     }
-    lead.others.clear();
+    const i64 pool = lead.profile->pool;
+    const bool again = pool != NONE && program.pools[pool].policy == flat::CONTINUOUS;
+    const auto over = [&](i64 job) { again ? wait_again(lead, job, now) : finish_job(lead, job, now); };
+    over(lead.job);
+    for (const i64 job : lead.others) over(job);
 }
 
-/// The same of one task of a thread.
-void Machine::finish(const Thread& lead, i64 job, i64 now) {
+/// The same of one task of a thread. stays: it still leads others.
+void Machine::finish_job(const Thread& lead, i64 job, i64 now, bool stays) {
     TaskRow& row = rows[job];
+    if (lead.profile->pool != NONE) row.batch = jobs[lead.job].number;
+    if (job != lead.job) row.taken = 0;
     row.core = lead.core;
     row.context = lead.context;
     row.finish = now;
     let_follow(job, now, 0);
     if (jobs[job].ends != NONE) arrive_at(jobs[job].ends, now);
-    note_over(job);
+    note_over(job, stays);
 }
 
 /// All threads of a task are free.

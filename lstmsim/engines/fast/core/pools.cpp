@@ -20,11 +20,28 @@ void Machine::build_pools() {
         }
         group_of_profile.push(own->second);
     }
+    const i64 known_groups = groups.size();
+    for (i64 number = 0; number < known_groups; ++number) build_begun(number);
+}
+
+/// Of a pool that goes on step by step, a group for each core, of those who have begun there.
+void Machine::build_begun(i64 newcomers) {
+    const flat::Pool* const pool = groups[newcomers].pool;
+    if (!pool || pool->policy != flat::CONTINUOUS) return;
+    rounds = true;
+    const Array<i64> firsts = groups[newcomers].firsts;
+    for (const i64 core : firsts) {
+        Group group = group_of(Array<Array<i64>>(1, Array<i64>(1, core)));
+        group.pool = pool;
+        group.newcomers = newcomers;
+        groups[newcomers].begun[core] = groups.size();
+        groups.push(std::move(group));
+    }
 }
 
 /// A task begins to wait in its pool.
 void Machine::join(Group& group, const Waiting& one, i64 now) {
-    if (!group.pool->window) {
+    if (group.pool->policy != flat::WINDOW) {
         group.waiting.insert(one);
         group.ages.insert(now);
         return;
@@ -56,7 +73,7 @@ void Machine::close_windows(i64 now) {
 
 /// A task has lost patience. A window that nobody is left in is gone.
 void Machine::leave_pool(Group& group, const Waiting& one) {
-    if (!group.pool->window) {
+    if (group.pool->policy != flat::WINDOW) {
         group.waiting.erase(one);
         group.ages.erase(group.ages.find(one.came));
         return;
@@ -74,20 +91,21 @@ void Machine::leave_pool(Group& group, const Waiting& one) {
 
 /// Whether those of a group who are looked at may go.
 bool Machine::ripe(const Group& group, i64 now) const {
-    if (!group.pool || group.pool->window) return true;
+    if (!group.pool || group.pool->policy != flat::DYNAMIC) return true;
     if (static_cast<i64>(group.waiting.size()) >= group.pool->most) return true;
     return !group.ages.empty() && *group.ages.begin() + group.pool->wait <= now;
 }
 
 /// How many tasks wait in a group.
 i64 Machine::waiting_in(const Group& group) const {
-    return static_cast<i64>(group.pool && group.pool->window ? group.window_of.size() : group.waiting.size());
+    return static_cast<i64>(group.pool && group.pool->policy == flat::WINDOW ? group.window_of.size() : group.waiting.size());
 }
 
-/// The members of the batch of a task that has found a place, in order of turn. They wait no more.
-Array<Waiting> Machine::company(Group& group, const Waiting& first) {
+/// The members of the batch of a task that has found a place on a core, in order of turn. They wait no more.
+Array<Waiting> Machine::company(Group& group, const Waiting& first, i64 core) {
     Array<Waiting> batch;
-    if (group.pool->window) {
+    if (group.pool->policy == flat::CONTINUOUS) return next_round(group.newcomers == NONE ? group : groups[group.newcomers], core);
+    if (group.pool->policy == flat::WINDOW) {
         const auto window = group.windows.find(group.window_of[first.job]);
         for (const Waiting& each : window->second.members) {
             batch.push(each);
@@ -106,21 +124,79 @@ Array<Waiting> Machine::company(Group& group, const Waiting& first) {
     return batch;
 }
 
-/// Admit a task and its company. The longest of them leads.
+/// The next round of a pool on a core, in order of turn, of newcomers and those who have begun there.
+///
+/// Whoever comes before the one who has found the place may use another core only, or has gone.
+Array<Waiting> Machine::next_round(Group& fresh, i64 core) {
+    Array<Waiting> batch;
+    Group& begun = groups[fresh.begun.at(core)];
+    while (batch.size() < fresh.pool->most && !(fresh.waiting.empty() && begun.waiting.empty())) {
+        const bool newcomer = begun.waiting.empty() || (!fresh.waiting.empty() && *fresh.waiting.begin() < *begun.waiting.begin());
+        Group& group = newcomer ? fresh : begun;
+        batch.push(*group.waiting.begin());
+        group.waiting.erase(group.waiting.begin());
+        if (newcomer) group.ages.erase(group.ages.find(batch[batch.size() - 1].came));
+    }
+    fresh.at = fresh.waiting.begin();
+    begun.at = begun.waiting.begin();
+    return batch;
+}
+
+/// Admit a task and its company. The longest of them leads; of a round, in which all run one step, the first in turn.
 void Machine::start_batch(Group& group, const Place& place, const Waiting& first, i64 now) {
-    const Array<Waiting> batch = company(group, first);
+    Array<Waiting> batch = company(group, first, place.cores[0]);
+    const auto length = [&](const Waiting& each) { return profile_of(each.job).length; };
+    const bool alike = group.pool->policy == flat::CONTINUOUS;
+    if (group.pool->ragged && !alike) {
+        std::stable_sort(batch.begin(), batch.end(), [&](const Waiting& a, const Waiting& b) { return length(a) > length(b); });
+    }
     const Waiting* lead = &batch[0];
     for (const Waiting& each : batch) {
-        if (profile_of(each.job).length > profile_of(lead->job).length) lead = &each;
+        if (!alike && length(each) > length(*lead)) lead = &each;
     }
     Array<i64> others;
     for (const Waiting& each : batch) {
-        const i64 patience = profile_of(each.job).patience;
-        if (patience != NONE) leaving.erase({each.came + patience + 1, each.job});
-        rows[each.job].admitted = now;
+        begin_member(each, now);
         if (each.job != lead->job) others.push(each.job);
     }
     take_threads(place.cores, *lead, now, {}, others);
+}
+
+/// A member of a batch begins, or goes on.
+void Machine::begin_member(const Waiting& each, i64 now) {
+    TaskRow& row = rows[each.job];
+    if (jobs[each.job].rounds > 0) {
+        const Paused& before = paused[each.job];
+        row.pauses += 1;
+        tables[PAUSES].add({jobs[each.job].number, before.core, before.context, before.since, now, before.batch});
+        return;
+    }
+    const i64 patience = profile_of(each.job).patience;
+    if (patience != NONE) leaving.erase({each.came + patience + 1, each.job});
+    row.admitted = now;
+}
+
+/// A round of a task is over: it waits again on its core, or it was the last one.
+void Machine::wait_again(const Thread& lead, i64 job, i64 now) {
+    Job& own = jobs[job];
+    if (++own.rounds == profile_of(job).length) {
+        finish_job(lead, job, now);
+        return;
+    }
+    paused[job] = {{}, lead.core, lead.context, now, jobs[lead.job].number};
+    const i64 came = rows[job].arrived;
+    groups[group_of_job(job).begun.at(lead.core)].waiting.insert({own.key + (own.key_from_arrival ? came : 0), came, own.number, job});
+}
+
+/// How many free threads of a group's cores those take who have begun there and wait.
+i64 Machine::places_of_begun(const Group& group) const {
+    i64 taken = 0;
+    for (const Group& other : groups) {
+        if (other.newcomers == NONE || other.waiting.empty()) continue;
+        const bool shared = std::binary_search(group.firsts.begin(), group.firsts.end(), other.firsts[0]);
+        if (shared) taken += (static_cast<i64>(other.waiting.size()) - 1) / other.pool->most + 1;
+    }
+    return taken;
 }
 
 /// When pools are to be looked at next: the oldest of one has waited long enough, or a window ends.
@@ -130,7 +206,7 @@ void Machine::note_pools(i64 now) {
         if (!group.pool) continue;
         i64 next = NEVER;
         if (group.open != NONE) next = group.windows.at(group.open).ends;
-        if (!group.ages.empty()) next = *group.ages.begin() + group.pool->wait;
+        if (!group.ages.empty() && group.pool->policy == flat::DYNAMIC) next = *group.ages.begin() + group.pool->wait;
         if (next > now) look = std::min(look, next);
     }
 }

@@ -1,4 +1,17 @@
 // From event to event.
+//
+// Clock rules (lstmsim/program/program.py), and how they are kept here:
+//
+// 1. Time is a whole number of cycles.
+// 2. `run` goes from event to event. At a cycle at which tasks finish or come, that takes effect, and tasks are admitted
+//    (`happen`), before any unit chooses in this cycle (`step`). Where nothing on a core depends on other cores, the core
+//    goes on alone up to its next finish or the next arrival; else all cores go on together, cycle by cycle.
+// 3. Each thread has a cursor for each unit of its core: an in-order stream of operations. When a cursor moves on, all
+//    its waits are looked at. If an operation that it waits for has not started, the cursor stands in a list at that
+//    operation, and its waits are looked at again when the operation starts (`complete`).
+// 4. A unit chooses by its policy among cursors that may issue (`choose`). Delays are at least 1, so nothing that issues
+//    now changes a choice of this cycle, and the order in which units are looked at cannot matter.
+// 5. If nothing has a next cycle and tasks are unfinished, the program is stuck.
 #include "machine.hpp"
 
 namespace lstmsim {

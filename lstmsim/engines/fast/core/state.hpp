@@ -183,6 +183,14 @@ struct BufferState {
 /// Whether a running task was asked to pause. It may be that it just finishes at its boundary.
 enum class Asked { NO, PAUSES, FINISHES };
 
+/// A member of a ragged batch. Operations of its inference are left out in steps from `steps` on.
+struct Part {
+    i64 job = 0, steps = 0;
+    i64 left = 0;      // operations of its last steps, one in each phase, that have yet to complete
+    i64 done_at = 0;   // when the results of the others are there
+    bool gone = false; // it has finished
+};
+
 /// A thread of a core, and the task on it. A task on several threads is a chain of them, of which the first leads.
 struct Thread {
     i64 number = 0, core = 0, context = 0, first_cursor = NONE;  // no cursor before its first task
@@ -202,6 +210,8 @@ struct Thread {
     i64 loads = 0, loaded = 0;              // operations that have yet to load its weight set; when the others have
     i64 weight_set_at = NEVER;                 // when its weight set is there
     Array<i64> others;                      // of a batch the jobs of its other members
+    Array<Part> parts;                      // of a ragged batch its members, in their order; else empty
+    i64 part_at = NEVER;                    // when the next of them finishes before the others
 };
 
 /// One task that comes. Requests of a feed have places in turn; `number` counts all that have come.
@@ -209,6 +219,7 @@ struct Job {
     i64 number = 0, profile = 0, release = 0, frame_interval = 0, key = 0;
     bool key_from_arrival = false;
     i64 starts = NONE, ends = NONE, until = NONE;  // barriers
+    i64 rounds = 0;                                // of a pool that goes on step by step, how many it has had
 };
 
 /// A barrier: who is still to arrive, and who waits for it to open.
@@ -255,7 +266,9 @@ struct Group {
     std::set<Waiting> waiting;
     std::set<Waiting>::iterator at;  // in a pass of admission: the next one to be looked at
     const flat::Pool* pool = nullptr;
-    i64 queue = NONE;                // groups of one queue have the same places
+    i64 queue = NONE;                // groups of one queue have the same places; none of those who have begun
+    i64 newcomers = NONE;            // of those who have begun: the group of their pool's newcomers
+    std::map<i64, i64> begun;        // of newcomers of a pool that goes on step by step: core -> group of those who have begun there
     std::multiset<i64> ages;         // when those came who wait in a pool without windows
     std::map<i64, Window> windows;
     std::map<i64, i64> window_of;    // of each job that waits in a window, the number of that
@@ -263,10 +276,10 @@ struct Group {
     i64 looked_in = 0, full = 0;     // the last pass that looked at it, and how many of the first places were full
 };
 
-/// Where a paused task goes on.
+/// Where a paused task goes on, and who led the batch in which it was.
 struct Paused {
     Boundary boundary;
-    i64 core = 0, context = 0, since = 0;
+    i64 core = 0, context = 0, since = 0, batch = NONE;
 };
 
 /// A task that comes at a cycle, in a round of that cycle, because another one has gone.

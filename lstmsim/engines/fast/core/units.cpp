@@ -117,6 +117,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
         lead.loaded = std::max(lead.loaded, done);
         if (--lead.loads == 0) lead.weight_set_at = lead.loaded;
     }
+    if (!lead.parts.empty()) complete_part(lead, cursor, done);
     if (operation.arrives != NONE) {
         const flat::Phase& row = *phase.phase;
         arrive_at(row.first_barrier + cursor.iteration * row.barriers + operation.arrives, start + operation.cycles);
@@ -126,7 +127,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     if (cursor.phase != before) lead.crossed = std::max(lead.crossed, start);
     wake(waiters);
     if (waiter != NONE && cursors[waiter].operation) resolve(cursors[waiter]);
-    if (lead.open == 0 || lead.weight_set_at < NEVER) set_due(lead);
+    if (lead.open == 0 || lead.weight_set_at < NEVER || lead.part_at < NEVER) set_due(lead);
 }
 
 }  // namespace lstmsim

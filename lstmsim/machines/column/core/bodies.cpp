@@ -239,7 +239,7 @@ void Bodies::need(i64 operation, i64 home, i64 delay, i64 lag, i64 phase, i64 mi
 void Bodies::operation(
     i64 unit, i64 cycles, i64 count, i64 frame, i64 takes, i64 frees, i64 result_cycles, i64 work) {
     const i64 end = needs.size();
-    operations.push({unit, cycles, count, frame, takes, frees, result_cycles, work, first_need_, end - first_need_, 0, 0, NONE, NONE});
+    operations.push({unit, cycles, count, frame, takes, frees, result_cycles, work, first_need_, end - first_need_, 0, 0, NONE, NONE, 0});
     first_need_ = end;
 }
 

@@ -13,12 +13,15 @@ from lstmsim.machines.column.phases import share_weights
 from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
 from lstmsim.machines.column.replay.work import Cut, PeArray, Place
+from lstmsim.machines.pools import without_company
 from lstmsim.machines.structural import ThreadSlots, thread_slots_of
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job, Scenario
+from lstmsim.program.accounts import phases_that_ran
 from lstmsim.program.operations import Operation
-from lstmsim.program.program import Program, WeightSet
+from lstmsim.program.program import Phase, Program, WeightSet
+from lstmsim.program.runs import inferences, runs_of
 from lstmsim.program.trace import ISSUES, Trace
 
 
@@ -170,25 +173,25 @@ def replay(
     pauses = {task: thread_slots.pauses(task) for task in works}
     ends = trace.task("finish").tolist()
     waiting = {task for task in works if numbers[task].follows is not None}
-    units = Units()
+    units, batches = Units(), _Batches(program, trace)
     issued: dict[tuple[int, int, int, int], int] = {}
     rows = zip(*(trace.issue(name).tolist() for name in _COLUMNS), strict=True)
-    for number, (start, core, unit, context, task, phase, iteration, index, count, cycles) in enumerate(rows):
+    for number, (start, core, unit, context, lead, phase, iteration, index, count, cycles) in enumerate(rows):
         if progress and number % 1000 == 0:
             progress(number, len(trace.issues))
         if unit == ARRAY and core < len(chip.cores):
             units.turn(core, context, start, chip.cores[core].switch_cycles)
-        body = program.tasks[task].phases(program.cores[thread_slots.core(task)].kind, len(thread_slots.members[task]))[
-            phase
-        ]
+        body = batches.phases(number)[phase]
         operation = body.body.operations[index]
         if unit != operation.unit:
             raise ReplayError(
-                f"job {thread_slots.names[task]}: unit {unit} of core {core} works at cycle {start} for another "
+                f"job {thread_slots.names[lead]}: unit {unit} of core {core} works at cycle {start} for another "
                 "operation"
             )
-        thread_slots.check(task, operation.member, (core, context), start, start + count * cycles)
-        if task not in works:
+        thread_slots.check(lead, operation.member, (core, context), start, start + count * cycles)
+        task, step = batches.whose(number, operation, body.step(iteration, operation.ahead))
+        # what a member of a batch runs beyond its own steps has no numbers
+        if task not in works or not 0 <= step < scenario.jobs[task].steps:
             units.take(core, unit, start, count * cycles)
             continue
         if task in waiting:
@@ -196,14 +199,63 @@ def replay(
             _follow(task, works, numbers, ends)
         while pauses[task] and start >= pauses[task][0][1]:
             works[task].rest(pauses[task].pop(0)[0])
-        before = issued.get((task, phase, iteration, index), 0)
-        issued[task, phase, iteration, index] = before + count
-        one = _Issue(operation, body.step(iteration, operation.ahead), start, before, count, cycles)
+        place = (batches.run(number), phase, iteration, index)
+        before = issued.get(place, 0)
+        issued[place] = before + count
+        one = _Issue(operation, step, start, before, count, cycles)
         units.take(core, unit, start, _execute(works[task], one, body.body.operations, index))
+        batches.check_banks(number, works, start)
     for task, left in pauses.items():
         for paused, _ in left:
             works[task].rest(paused)
     return {index: work.result(ends[index]) for index, work in works.items()}
+
+
+class _Batches:
+    """Which task, and which of its steps, a row of the trace works for."""
+
+    def __init__(self, program: Program, trace: Trace) -> None:
+        ran, run, _ = phases_that_ran(program, trace)
+        self._phases, self._run = dict(ran), run.tolist()
+        self._members: dict[int, list[int]] = {}
+        self._steps: dict[tuple[int, int], int] = {}
+        if not program.pools:
+            return
+        runs = runs_of(trace.tasks, trace.pauses)
+        lead, start = trace.issue("task"), runs.start[runs.of(trace.issue("task"), trace.issue("start"))]
+        found = inferences(program, trace)
+        began = dict(zip(self._run, zip(lead.tolist(), start.tolist(), strict=True), strict=True))
+        self._members = {number: found[key] for number, key in began.items()}
+        steps = dict(zip(zip(runs.task.tolist(), runs.start.tolist(), strict=True), runs.numbers.tolist(), strict=True))
+        for number, (_, cycle) in began.items():
+            for task in self._members[number]:
+                if program.tasks[task].in_rounds(program.pools):
+                    self._steps[number, task] = steps[task, cycle]
+
+    def run(self, row: int) -> int:
+        """The run of a row: of a task, or of a round that it led."""
+        run: int = self._run[row]
+        return run
+
+    def phases(self, row: int) -> tuple[Phase, ...]:
+        """The phases of a row's run."""
+        return self._phases[self._run[row]]
+
+    def whose(self, row: int, operation: Operation, step: int) -> tuple[int, int]:
+        """The task for which a row works, and the step; step: of the lead."""
+        run = self._run[row]
+        members = self._members.get(run, [run])
+        if operation.inference >= len(members):
+            raise ReplayError(f"an operation works for inference {operation.inference} of {len(members)} in a batch")
+        task = members[operation.inference]
+        return task, self._steps.get((run, task), step)
+
+    def check_banks(self, row: int, works: Mapping[int, JobWork], cycle: int) -> None:
+        """`ReplayError` if the members of a row's batch hold more banks than the thread has."""
+        own = [works[task] for task in self._members.get(self._run[row], ()) if task in works]
+        held = sum(len(work.members[0].banks) + sum(each > cycle for each in work.members[0].freed) for work in own)
+        if own and held > own[0].core.accumulator_banks:
+            raise ReplayError(f"a batch holds {held} accumulator banks at cycle {cycle}")
 
 
 def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNumbers], ends: Sequence[int]) -> None:
@@ -227,7 +279,7 @@ def _works(
     for index, each in numbers.items():
         if not thread_slots.ran(index):
             continue
-        job, task, first = scenario.jobs[index], program.tasks[index], thread_slots.core(index)
+        job, task, first = without_company(scenario.jobs[index]), program.tasks[index], thread_slots.core(index)
         # the memory is no member
         members = sum(thread_slots.core(index, member) < len(chip.cores) for member in thread_slots.members[index])
         cores = tuple(thread_slots.core(index, member) for member in range(members))

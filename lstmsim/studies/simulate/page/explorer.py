@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.explanations.critical_path import HELD_BY, TraceIndex, critical_path
+from lstmsim.analysis.explanations.critical_path import HELD_BY, critical_path
 from lstmsim.analysis.explanations.explanation import Explanation, PathTable
 from lstmsim.analysis.explanations.text import held_words
+from lstmsim.analysis.explanations.trace_index import TraceIndex
 from lstmsim.analysis.spans import shown_rows, window_edges
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
@@ -46,6 +47,7 @@ _PATH_LOOKS = {
     "input": "input",
     "arrival": "idle",
     "behind": "idle",
+    "company": "idle",
 }
 
 Numbers = NDArray[np.signedinteger[Any]]

@@ -1,0 +1,66 @@
+"""Queues of batches against theory: a server of constant time D, Poisson arrivals of rate r (docs/batching.md, 12)."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lstmsim import serve, simulate
+from lstmsim.studies.serve.run import Served
+
+#: On this machine a batch of up to 6 takes as long as one request.
+CHIP, JOB = "intel-npu-rtl", {"model": "lstm-256", "steps": 1}
+LOADS = [0.3, 0.8]
+MORE = [0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.85, 0.9]
+
+
+def loads() -> Any:
+    return pytest.mark.parametrize("load", LOADS + [pytest.param(each, marks=pytest.mark.long) for each in MORE])
+
+
+def served(load: float, most: int, requests: int) -> tuple[Served, float, int]:
+    """A run, its rate per cycle, and the cycles of the server."""
+    alone = simulate({"chip": CHIP, "jobs": [JOB]})
+    cycles = alone.makespan_cycles
+    rate = load * most / cycles
+    arrival = {"kind": "poisson", "rate_per_second": rate * alone.frequency_mhz * 1e6, "seed": 7}
+    batching = {"max_batch_size": most}
+    job = JOB | {"count": 10, "arrival": arrival, "batching": batching}
+    return serve({"chip": CHIP, "jobs": [job]}, requests=requests), rate, cycles
+
+
+def inside(result: Served, expected: float) -> bool:
+    """Whether the interval of the mean wait holds a value; one cycle is what whole cycles may change."""
+    mean = result.serving.wait.mean
+    assert mean.half_width is not None
+    return abs(mean.value - expected) <= mean.half_width + 1
+
+
+@loads()
+def test_batches_of_one_are_an_m_d_1_queue(load: float) -> None:
+    result, _, cycles = served(load, 1, 20_000)
+    assert inside(result, load * cycles / (2 * (1 - load)))
+
+
+def bailey(rate: float, cycles: int, most: int) -> float:
+    """The mean wait where whoever waits is taken along, at most `most`: from what departures leave behind."""
+    size = 80 * most
+    coming = np.array([exp(number * log(rate * cycles) - rate * cycles - lgamma(number + 1)) for number in range(size)])
+    left = np.zeros(size)
+    left[0] = 1.0
+    change = 1.0
+    while change > 1e-13:
+        rest = np.concatenate([[left[: most + 1].sum()], left[most + 1 :]])
+        more = np.convolve(rest, coming)[:size]
+        change, left = float(np.abs(more - left).max()), more
+    beyond = float((left * np.maximum(np.arange(size) - most, 0)).sum())
+    return (beyond + rate * cycles / 2) / (rate * (cycles + left[0] / rate)) * cycles
+
+
+@loads()
+def test_a_backlog_makes_the_batches_of_baileys_queue(load: float) -> None:
+    result, rate, cycles = served(load, 4, 20_000)
+    assert inside(result, bailey(rate, cycles, 4))
