@@ -107,6 +107,8 @@ def files(
     words = fixed.pop("rtl/npu_words.vh")
     known = localparams(sizes + words + begins(design))
     if numbers is None:
+        # control alone is not what anybody synthesizes
+        del fixed["sim/synth.ys"]
         own = {"README.md": readme(design, version, None)}
     else:
         own = written_files(design, numbers, version, deep)
@@ -133,5 +135,6 @@ def _fixed() -> dict[str, str]:
     """The files that are the same for every design."""
     folder = package_files("lstmsim.machines.column.rtl") / "verilog"
     modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith((".v", ".vh"))}
-    bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith((".v", ".sh"))}
+    ends = (".v", ".sh", ".vlt", ".ys")
+    bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith(ends)}
     return {path: each.read_text(encoding="utf-8") for path, each in sorted({**modules, **bench}.items())}
