@@ -26,7 +26,7 @@ def said(words: list[str], folder: Path) -> str:
 
 
 @needs_verilator
-@pytest.mark.parametrize("name", ["pinned", "oldest_first"])
+@pytest.mark.parametrize("name", ["pinned", "two_stages"])
 def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
     words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "--top-module", "npu_top", *files]
@@ -34,7 +34,7 @@ def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(nam
 
 
 @needs_icarus
-@pytest.mark.parametrize("name", ["pinned", "oldest_first"])
+@pytest.mark.parametrize("name", ["pinned", "two_stages"])
 def test_icarus_warns_of_nothing(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
     benches = [f"sim/{each.name}" for each in sorted((tmp_path / "sim").glob("*.v"))]

@@ -249,11 +249,12 @@ module npu_tail_head #(
   reg [W_STAMP-1:0] its_age;
   // The stamp and the cycles of each wait. Memories are read here and not in the choice below, which would wait for a
   // change of any of their words.
-  wire [MOST_AWAITS*(W_ERA+W_STAMP)-1:0] their_stamps;
-  wire [MOST_AWAITS*W_STAMP-1:0] their_cycles;
+  localparam AWAITS = MOST_AWAITS > 0 ? MOST_AWAITS : 1;
+  wire [AWAITS*(W_ERA+W_STAMP)-1:0] their_stamps;
+  wire [AWAITS*W_STAMP-1:0] their_cycles;
   genvar a;
   generate
-    for (a = 0; a < MOST_AWAITS; a = a + 1) begin : g_await
+    for (a = 0; a < AWAITS; a = a + 1) begin : g_await
       wire [31:0] own_row = first_await + a;
       wire by_block = A_TABLE[own_row * A_TABLE_B +: A_TABLE_B];
       wire [31:0] row_o = A_FIRST[own_row * A_FIRST_B +: A_FIRST_B] + h_block;
@@ -269,7 +270,7 @@ module npu_tail_head #(
     missing = 1'b0;
     // What came long ago is of the greatest age.
     since = later ? {1'b0, {W_STAMP-1{1'b1}}} : now - q_came;
-    for (i = 0; i < MOST_AWAITS; i = i + 1) begin
+    for (i = 0; i < AWAITS; i = i + 1) begin
       row_a = first_await + i;
       cycles = their_cycles[i*W_STAMP +: W_STAMP];
       {its_era, its_stamp} = their_stamps[i*(W_ERA+W_STAMP) +: W_ERA+W_STAMP];
