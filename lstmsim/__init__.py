@@ -15,6 +15,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     run_gemm_threads           the same on several numbers of threads (`lstmsim gemm --threads 1,2,4`)
     run_fusion                 few kernels for the memory-intensive part of a graph: their time, other ways to cut it
     run_rtl                    the chip as Verilog, simulated and compared with lstmsim event for event
+    run_board                  such a design on a board, or on simulated pins, by its host, and compared
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)

@@ -19,6 +19,7 @@ from lstmsim.model.cells import cell as cell
 from lstmsim.report.styles import Look as Look
 from lstmsim.studies.accuracy.picture import plot_accuracy as plot_accuracy
 from lstmsim.studies.accuracy.request import accuracy as accuracy
+from lstmsim.studies.board.run import run_board as run_board
 from lstmsim.studies.compare.picture import plot_comparison as plot_comparison
 from lstmsim.studies.compare.run import compare as compare
 from lstmsim.studies.design.picture import plot_design as plot_design

@@ -58,6 +58,7 @@ _FUNCTIONS = {
     "gemm": "run_gemm",
     "fuse": "run_fusion",
     "rtl": "run_rtl",
+    "board": "run_board",
 }
 
 

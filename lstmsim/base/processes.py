@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from lstmsim.base.errors import LstmsimError, Mistake, refuse
 from lstmsim.base.records import record
@@ -79,6 +79,35 @@ def run_program(arguments: Sequence[str], folder: str | None = None, seconds: fl
         text = f"{arguments[0]} failed with code {code}"
         raise LstmsimError("\n  ".join([text, *said[:20]]))
     return Ran(output, errors)
+
+
+@contextmanager
+def ending_child(arguments: Sequence[str], folder: str | None = None) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Start a program; give what it reads and what it says. It is over after the block, whatever ends that.
+
+    A program that reads its standard input also ends with this process, by the end of its input.
+    """
+    with _cleaning_up():
+        process = subprocess.Popen(
+            list(arguments),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield process.stdin, process.stdout
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()
 
 
 def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tuple[str, str, int]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "gemm": ("kernels", "Plan threads for a matrix product on a multi-core chip."),
     "fuse": ("kernels", "Plan few kernels for the memory-intensive part of a network, on a chip."),
     "rtl": ("rtl", "Write the chip as Verilog, proved equal to the simulation."),
+    "board": ("board", "Run such a design on a board, or on simulated pins, and compare."),
     "search": ("compare", "Search the best EP and VP of an array for a scenario's models."),
     "design": ("design", "Find the best chip of a space for a device, proved by bounds and simulation."),
     "sweep": ("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped."),

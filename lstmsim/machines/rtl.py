@@ -15,7 +15,9 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
   each core; runs None: without H; values None: without S and V); `words(design, event)`: its fields in words;
 * `unexercised(design, program, trace, events, numbers, values)`: what the run never did, in parts of a sentence;
   `synthesis_remarks(design)`: what a synthesis program makes large or slow; `posted(design)`: the index in the scenario
-  of each job, in the order of the jobs' numbers in events.
+  of each job, in the order of the jobs' numbers in events;
+* of boards `schedule_mistakes(design)`, why a board cannot post the jobs, and `board_files(design, events, files)`, the
+  files below `board/` that the machine writes and what a host must know (docs/board.md).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import pydoc
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from lstmsim.files.yaml.document import yaml_text
 from lstmsim.importers.tensors import write_safetensors
 from tests.cli import runner
 from tests.core_needed import names_with_core
+from tests.studies.board.scenarios import TINY
 
 POISSON = {"kind": "poisson", "rate_per_second": 1e5}
 RANDOM: dict[str, Any] = {
@@ -31,7 +33,7 @@ SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values":
 
 #: The function of each command whose name is not the command's with `_` for `-`.
 NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
-NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm", "fuse": "run_fusion", "rtl": "run_rtl"}
+NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm", "fuse": "run_fusion", "rtl": "run_rtl", "board": "run_board"}
 
 
 def function_of(command: str) -> str:
@@ -122,6 +124,16 @@ def run_fusion() -> None:
 def run_rtl() -> None:
     result = lstmsim.run_rtl(file("scenario.yaml", PLAIN), "design", timing_only=True)
     same(result.to_dict(), "rtl", "scenario.yaml", "--out", "design", "--timing-only")
+
+
+def run_board() -> None:
+    pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
+    if shutil.which("iverilog") is None:
+        pytest.skip("there is no iverilog: apt install iverilog")
+    lstmsim.run_rtl(TINY, "board", random_weights=0, board="ulx3s-85f")
+    result = lstmsim.run_board("board", simulator="icarus")
+    assert result.equal
+    same(result.to_dict(), "board", "run", "board", "--simulator", "icarus")
 
 
 def search() -> None:
@@ -229,7 +241,7 @@ CASES: dict[str, Callable[[], None]] = {
             merge,
             timeline,
         ),
-        *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known, schema, init),
+        *(run_sparse, run_gemm, run_fusion, run_rtl, run_board, run_program, import_model, list_known, schema, init),
     )
 }
 

@@ -7,6 +7,8 @@ from importlib.resources import files as package_files
 
 from lstmsim.base.errors import Mistake
 from lstmsim.machines.column.npu import ColumnNpu
+from lstmsim.machines.column.rtl.board import board_files as board_files
+from lstmsim.machines.column.rtl.board import schedule_mistakes as schedule_mistakes
 from lstmsim.machines.column.rtl.events import events as events
 from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
 from lstmsim.machines.column.rtl.events import words as words
@@ -107,6 +109,8 @@ def files(
     words = fixed.pop("rtl/npu_words.vh")
     known = localparams(sizes + words + begins(design))
     if numbers is None:
+        # control alone is not what anybody synthesizes
+        del fixed["sim/synth.ys"]
         own = {"README.md": readme(design, version, None)}
     else:
         own = written_files(design, numbers, version, deep)
@@ -133,5 +137,6 @@ def _fixed() -> dict[str, str]:
     """The files that are the same for every design."""
     folder = package_files("lstmsim.machines.column.rtl") / "verilog"
     modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith((".v", ".vh"))}
-    bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith((".v", ".sh"))}
+    ends = (".v", ".sh", ".vlt", ".ys")
+    bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith(ends)}
     return {path: each.read_text(encoding="utf-8") for path, each in sorted({**modules, **bench}.items())}

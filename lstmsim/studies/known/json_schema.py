@@ -28,6 +28,7 @@ REQUESTS: Mapping[str, str] = {
     "gemm": "gemm.request.GemmRequest",
     "fuse": "fuse.request.FusionRequest",
     "rtl": "rtl.request.RtlRequest",
+    "board": "board.request.BoardRequest",
     "search": "search.request.SearchRequest",
     "design": "design.request.DesignRequest",
     "sweep": "sweep.request.SweepRequest",

@@ -39,4 +39,12 @@ class RtlRequest:
         Path | None,
         Key("File for the signals of the RTL, and lstmsim's with them (.vcd); only with verify.", metavar="FILE"),
     ] = None
+    board: Annotated[
+        str | None,
+        Key("Board for which top module, constraints, host bridge and build script are written.", metavar="NAME"),
+    ] = None
+    clock: Annotated[
+        float | None,
+        Key("With --board: clock of the design in MHz.", above=0, high=1000, follows="that of the board's oscillator"),
+    ] = None
     engine: Engine = "fast"

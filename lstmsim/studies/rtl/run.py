@@ -15,7 +15,7 @@ from lstmsim.program.accounts import named_cycles
 from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
-from lstmsim.studies.rtl.synthesis import Synthesis, family_of, synthesize, yosys_program
+from lstmsim.studies.rtl.synthesis import Synthesis, family_of, fitted, synthesize, yosys_program
 from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
@@ -69,7 +69,9 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     design, simulated = hardware.design(result.scenario, precision, numbers), (result.program, result.trace)
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
-    files = hardware.files(design, numbers, __version__, values is not None) | {GOLDEN: log_text(events)}
+    files = dict(hardware.files(design, numbers, __version__, values is not None)) | {GOLDEN: log_text(events)}
+    if request.board is not None:
+        files |= _board_files(hardware, design, events, files, result.scenario, request.board, request.clock)
     written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
@@ -83,6 +85,34 @@ def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: s
     """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
     sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
     return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS)
+
+
+def _board_files(
+    hardware: Any,
+    design: Any,
+    events: Sequence[Event],
+    files: Mapping[str, str],
+    scenario: Scenario,
+    name: str,
+    clock: float | None,
+) -> dict[str, str]:
+    """The files of a board, after everything that would keep the design from running on it is refused."""
+    from lstmsim.studies.board.boards import board_named, pll_for
+    from lstmsim.studies.board.top import board_texts, refuse_board
+
+    board = board_named(name)
+    mhz = board.clock.mhz if clock is None else clock
+    pll = pll_for(board, mhz)
+    refuse(hardware.schedule_mistakes(design))
+    modules: dict[str, str]
+    modules, data = hardware.board_files(design, events, files)
+    own = fitted(scenario, family_of("ecp5"))
+    needs = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic")}
+    needs["multipliers"] = own.multipliers.need or 0
+    # a block is 512 words of 36 bits
+    needs["memories"] += -(-data["record"]["bits"] // 32) * -(-data["results"] // 512)
+    refuse_board(board, needs)
+    return modules | board_texts(board, mhz, pll, data)
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:
@@ -108,7 +138,7 @@ def _verified(
         return None
     defines = (hardware.TIMING_DEFINE,) * timing_only
     last = max((each.cycle for each in events), default=0)
-    sources = sorted(each for each in files if each.endswith(".v"))
+    sources = sorted(each for each in files if each.endswith(".v") and not each.startswith("board/"))
     with scratch_folder("vcd") as kept:
         waves = None if vcd is None else os.path.join(kept, "rtl.vcd")
         done = simulate_rtl(program, folder, sources, hardware.TESTBENCH, last + _MARGIN, defines, waves)
@@ -126,10 +156,13 @@ def _refuse_options(request: RtlRequest) -> None:
     without = {
         "random_weights": (request.random_weights, "it leaves numbers out"),
         "deep": (request.deep or None, "without numbers nothing within the tail can be compared"),
+        "board": (request.board, "without numbers there is nothing to put on it"),
         "synth": (request.synth, "without numbers there is no datapath to count"),
     }
     wrong = [Mistake("vcd", "only with verify: without it nothing is simulated")]
     wrong = [] if request.vcd is None or request.verify else wrong
+    if request.clock is not None and request.board is None:
+        wrong.append(Mistake("clock", "only with board: without one nobody needs it"))
     if request.timing_only:
         given = {name: text for name, (value, text) in without.items() if value is not None}
         wrong += [Mistake(name, f"not with timing_only: {text}") for name, text in given.items()]

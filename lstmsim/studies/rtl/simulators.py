@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.processes import Ran, missing, run_program, scratch_folder
@@ -71,7 +71,9 @@ def simulate_rtl(
     events = os.path.join(folder, "events.txt")
     arguments = [f"+limit={limit}", *([] if waves is None else [f"+vcd={os.path.abspath(waves)}"])]
     with scratch_folder("rtl") as built:
-        compiling, running = _commands(simulator.name, built, sources, testbench, defines, waves is not None)
+        compiling, running = compile_command(
+            simulator.name, built, sources, testbench, ("rtl", "sim"), {}, defines, waves is not None
+        )
         start = time.perf_counter()
         run_program(compiling, folder, seconds)
         middle = time.perf_counter()
@@ -89,20 +91,31 @@ def _said(ran: Ran) -> str:
     return (ran.output + ran.errors).strip()
 
 
-def _commands(
-    simulator: str, built: str, sources: Sequence[str], testbench: str, defines: Sequence[str], traced: bool
+def compile_command(
+    simulator: str,
+    built: str,
+    sources: Sequence[str],
+    testbench: str,
+    includes: Sequence[str],
+    parameters: Mapping[str, int],
+    defines: Sequence[str] = (),
+    traced: bool = False,
 ) -> tuple[list[str], list[str]]:
     """What compiles, and what runs it.
 
     Verilator knows no x: what was never written gets random values, so that nobody can rely on zeros.
+    built: folder of what is compiled; includes: folders of headers; parameters: of the testbench.
     """
+    found = [f"-I{each}" for each in includes]
     if simulator == "icarus":
         target = os.path.join(built, "simulation.vvp")
-        flags = ["-g2005", "-Irtl", "-Isim", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
+        flags = ["-g2005", *found, "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
+        flags += [f"-P{testbench}.{name}={value}" for name, value in parameters.items()]
         return ["iverilog", *flags, *sources], ["vvp", "-n", target]
-    flags = ["--binary", "--timing", "-Irtl", "-Isim", "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
+    flags = ["--binary", "--timing", *found, "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
     flags += ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-assign", "unique", "--x-initial", "unique"]
     flags += ["-CFLAGS", "-O1", "--build-jobs", str(min(2, os.cpu_count() or 1))]
+    flags += [f"-G{name}={value}" for name, value in parameters.items()]
     flags += [*(["--trace"] if traced else []), *(f"+define+{each}" for each in defines)]
     run = [os.path.join(built, "simulation"), "+verilator+rand+reset+2", "+verilator+seed+1"]
     return ["verilator", *flags, *sources], run

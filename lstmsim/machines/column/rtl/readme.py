@@ -230,6 +230,8 @@ def _ports(design: Design) -> Iterator[Sequence[object]]:
     yield "`host_write`, `host_address`, `host_data`", "1, 32, 32", "inputs: the host's bus, a word a cycle"
     yield "`jobs_ended`", contexts, "output: by context, whether a job has finished there in this cycle"
     yield "`ended_job`", f"{contexts} x {wide['W_JOB']}", "output: which job that is"
+    yield "`jobs_admitted`", contexts, "output: by context, whether a job may issue from this cycle on"
+    yield "`admitted_job`", f"{contexts} x {wide['W_JOB']}", "output: which job that is"
     valid = "output: for each vector memory of all cores whether some of an h is there in the next cycle"
     yield "`h_valid`", memories, valid
     yield "`h_job`", f"{memories} x {wide['W_JOB']}", "output: of which job"

@@ -65,7 +65,7 @@ def _lanes(core: CoreLanes, modules: Sequence[lane_module.Module], scalars: Sequ
         for kind in plan.kinds
         for slot in range(len(kind.outputs))
     ]
-    body = [f"  localparam CONVERT = {plan.core.latency.convert};", "  genvar l;", *_host(core)]
+    body = ["  genvar l;", *_host(core)]
     for kind, (module, scalar) in enumerate(zip(modules, scalars, strict=True)):
         written = [(f"on{each.segment}", each.cycle, "") for each in module.unit_writes]
         body += _turn(core, kind, [*module.controls, *(scalar.controls if scalar else ()), *written])
@@ -73,6 +73,8 @@ def _lanes(core: CoreLanes, modules: Sequence[lane_module.Module], scalars: Sequ
         if scalar:
             body += _scalars(core, kind, module, scalar)
         body += _instances(core, kind, module, sums)
+    if any("CONVERT" in each for each in body):
+        body.insert(0, f"  localparam CONVERT = {plan.core.latency.convert};")
     text = lane_module.module_text(
         f"npu_lanes_c{plan.number} #(parameter D = {depth_of(plan)})", ports, "\n".join(body)
     )

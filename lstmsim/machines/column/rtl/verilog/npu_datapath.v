@@ -158,7 +158,7 @@ module npu_datapath #(
     .clock(clock), .in({o_first, o_bank, o_read}), .out({add_first, add_bank, add_read})
   );
   wire [ARRAY_ROWS*SLOTS-1:0] add_slots;
-  npu_slots #(.CORE(CORE)) slots (.read(add_read), .slots(add_slots));
+  npu_slots #(.CORE(CORE)) slot_choice (.read(add_read), .slots(add_slots));
 
   wire [ARRAY_ROWS*SLOTS*ACCUMULATOR_BITS-1:0] totals;
   npu_array #(

@@ -2,7 +2,9 @@
 `default_nettype none
 
 // A word is written in parts of 32 bits: the host's word number is word * parts + part, with the number of parts
-// rounded up to a power of two. Each part is a memory of its own, so that it maps to block RAM without write masks.
+// rounded up to a power of two. Each part is a memory of its own, so that it maps to block RAM without write masks:
+// write and registered read in one module and on one clock, as AMD's UG901 ("RAM HDL Coding Techniques", simple dual
+// port) and Intel's "Recommended HDL Coding Styles" ("Inferring RAM functions from HDL code") want them.
 // Nothing is written before the host does: what was never written reads as unknown.
 module npu_memory #(
   parameter WIDTH = 32,
@@ -38,10 +40,16 @@ module npu_memory #(
       (* no_rw_check *) reg [W-1:0] cells [0:DEPTH-1];
       always @(posedge clock)
         if (write && part == p) cells[word[A-1:0]] <= write_data[W-1:0];
-      assign now[32*p +: W] = cells[wide[A-1:0]];
+      if (READ == 0) begin : at_once
+        assign now[32*p +: W] = cells[wide[A-1:0]];
+      end else begin : registered
+        reg [W-1:0] word_read;
+        always @(posedge clock) word_read <= cells[wide[A-1:0]];
+        assign now[32*p +: W] = word_read;
+      end
     end
   endgenerate
 
-  // The first of these registers is the read register of a block RAM.
-  npu_delay #(.WIDTH(WIDTH), .CYCLES(READ)) pipe (.clock(clock), .in(now), .out(data));
+  // The next register is the output register of a block memory.
+  npu_delay #(.WIDTH(WIDTH), .CYCLES(READ > 0 ? READ - 1 : 0)) pipe (.clock(clock), .in(now), .out(data));
 endmodule

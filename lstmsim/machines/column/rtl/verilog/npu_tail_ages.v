@@ -243,26 +243,37 @@ module npu_tail_head #(
   reg missing;
   reg [W_STAMP-1:0] since;
   reg [31:0] row_a;
-  reg [31:0] row_o;
-  reg by_block;
-  reg [31:0] place;
   reg [W_STAMP-1:0] cycles;
   reg [W_ERA-1:0] its_era;
   reg [W_STAMP-1:0] its_stamp;
   reg [W_STAMP-1:0] its_age;
+  // The stamp and the cycles of each wait. Memories are read here and not in the choice below, which would wait for a
+  // change of any of their words.
+  localparam AWAITS = MOST_AWAITS > 0 ? MOST_AWAITS : 1;
+  wire [AWAITS*(W_ERA+W_STAMP)-1:0] their_stamps;
+  wire [AWAITS*W_STAMP-1:0] their_cycles;
+  genvar a;
+  generate
+    for (a = 0; a < AWAITS; a = a + 1) begin : g_await
+      wire [31:0] own_row = first_await + a;
+      wire by_block = A_TABLE[own_row * A_TABLE_B +: A_TABLE_B];
+      wire [31:0] row_o = A_FIRST[own_row * A_FIRST_B +: A_FIRST_B] + h_block;
+      wire [31:0] place = by_block ? O_STAMP[row_o * O_STAMP_B +: O_STAMP_B]
+        : A_STAMP[own_row * A_STAMP_B +: A_STAMP_B] + (A_OWN[own_row * A_OWN_B +: A_OWN_B] ? h_block : 0);
+      assign their_stamps[a*(W_ERA+W_STAMP) +: W_ERA+W_STAMP] = stamps[place];
+      assign their_cycles[a*W_STAMP +: W_STAMP] =
+        by_block ? O_CYCLES[row_o * O_CYCLES_B +: O_CYCLES_B] : A_CYCLES[own_row * A_CYCLES_B +: A_CYCLES_B];
+    end
+  endgenerate
   integer i;
   always @* begin
     missing = 1'b0;
     // What came long ago is of the greatest age.
     since = later ? {1'b0, {W_STAMP-1{1'b1}}} : now - q_came;
-    for (i = 0; i < MOST_AWAITS; i = i + 1) begin
+    for (i = 0; i < AWAITS; i = i + 1) begin
       row_a = first_await + i;
-      by_block = A_TABLE[row_a * A_TABLE_B +: A_TABLE_B];
-      row_o = A_FIRST[row_a * A_FIRST_B +: A_FIRST_B] + h_block;
-      place = by_block ? O_STAMP[row_o * O_STAMP_B +: O_STAMP_B]
-        : A_STAMP[row_a * A_STAMP_B +: A_STAMP_B] + (A_OWN[row_a * A_OWN_B +: A_OWN_B] ? h_block : 0);
-      cycles = by_block ? O_CYCLES[row_o * O_CYCLES_B +: O_CYCLES_B] : A_CYCLES[row_a * A_CYCLES_B +: A_CYCLES_B];
-      {its_era, its_stamp} = stamps[place];
+      cycles = their_cycles[i*W_STAMP +: W_STAMP];
+      {its_era, its_stamp} = their_stamps[i*(W_ERA+W_STAMP) +: W_ERA+W_STAMP];
       its_age = now - its_stamp - cycles;
       // In step 0 there is no step before; a stamp of an older era is one of long ago.
       if (i < awaits && cycles != 0 && !(A_LAG[row_a * A_LAG_B +: A_LAG_B] && h_step == 0) && its_era == era) begin

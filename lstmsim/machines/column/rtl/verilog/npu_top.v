@@ -2,7 +2,7 @@
 `default_nettype none
 
 module npu_top (
-  clock, reset, jobs_posted, frames_job, frames_posted, jobs_ended, ended_job,
+  clock, reset, jobs_posted, frames_job, frames_posted, jobs_ended, ended_job, jobs_admitted, admitted_job,
   host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
@@ -23,6 +23,9 @@ module npu_top (
   // In this cycle the job `ended_job` has finished in a context.
   output reg [CONTEXTS-1:0] jobs_ended;
   output reg [CONTEXTS*W_JOB-1:0] ended_job;
+  // From this cycle on the job `admitted_job` may issue in a context.
+  output reg [CONTEXTS-1:0] jobs_admitted;
+  output wire [CONTEXTS*W_JOB-1:0] admitted_job;
   // The host's bus: it fills the memories, a word a cycle.
   input wire host_write;
   input wire [31:0] host_address;
@@ -104,7 +107,9 @@ module npu_top (
     job <= frames_job;
     jobs_ended <= reset ? {CONTEXTS{1'b0}} : ended;
     ended_job <= job;
+    jobs_admitted <= admit;
   end
+  assign admitted_job = job;
 endmodule
 
 `default_nettype wire

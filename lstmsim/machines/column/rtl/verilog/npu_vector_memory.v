@@ -46,7 +46,8 @@ module npu_vector_memory #(
   npu_rotate #(.COUNT(BANKS), .BITS(BITS), .K(K), .W(W_BANK), .UP(1)) write_rotator
     (.in(write_padded), .by(write_first), .out(write_banks));
 
-  wire [BANKS*BITS-1:0] banks_now;
+  // Behind the register in the banks.
+  wire [BANKS*BITS-1:0] banks_read;
   genvar b;
   generate
     for (b = 0; b < BANKS; b = b + 1) begin : banks
@@ -60,15 +61,18 @@ module npu_vector_memory #(
       always @(posedge clock)
         if (wanted) cells[to] <= write_banks[b*BITS +: BITS];
       wire [W_WORD-1:0] from = read_word + (b < read_first);
-      assign banks_now[b*BITS +: BITS] = cells[from];
+      if (READ == 0) begin : at_once
+        assign banks_read[b*BITS +: BITS] = cells[from];
+      end else begin : registered
+        reg [BITS-1:0] element_read;
+        always @(posedge clock) element_read <= cells[from];
+        assign banks_read[b*BITS +: BITS] = element_read;
+      end
     end
   endgenerate
 
-  // A register in the banks, the rotator, then the other registers.
-  wire [BANKS*BITS-1:0] banks_read;
+  // The register in the banks, the rotator, then the other registers.
   wire [W_BANK-1:0] first_read;
-  npu_delay #(.WIDTH(BANKS * BITS), .CYCLES(READ > 0 ? 1 : 0)) bank_register
-    (.clock(clock), .in(banks_now), .out(banks_read));
   npu_delay #(.WIDTH(W_BANK), .CYCLES(READ > 0 ? 1 : 0)) first_register
     (.clock(clock), .in(read_first), .out(first_read));
   wire [BANKS*BITS-1:0] rotated;

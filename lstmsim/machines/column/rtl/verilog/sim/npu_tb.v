@@ -1,5 +1,5 @@
 // The chip, its host (npu_host.v), and a log: events.txt, to be compared with golden/events.txt. Runs in the folder of
-// the design. That a job has finished is taken from where a host learns it: the port jobs_ended.
+// the design. Admissions and ends of jobs are taken from where a host learns them: the ports.
 //
 // +limit=N ends the simulation after cycle N; +vcd=FILE dumps all signals.
 `default_nettype none
@@ -17,6 +17,8 @@ module npu_tb;
   wire [CONTEXTS*W_STEP-1:0] frames_posted;
   wire [CONTEXTS-1:0] jobs_ended;
   wire [CONTEXTS*W_JOB-1:0] ended_job;
+  wire [CONTEXTS-1:0] admit;
+  wire [CONTEXTS*W_JOB-1:0] admit_job;
   wire host_write;
   wire [31:0] host_address;
   wire [31:0] host_data;
@@ -49,6 +51,7 @@ module npu_tb;
   npu_top dut (
     .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .frames_job(frames_job),
     .frames_posted(frames_posted), .jobs_ended(jobs_ended), .ended_job(ended_job),
+    .jobs_admitted(admit), .admitted_job(admit_job),
     .host_write(host_write), .host_address(host_address), .host_data(host_data),
     .h_valid(h_valid), .h_job(h_job), .h_row(h_row), .h_step(h_step), .h_unit(h_unit), .h_count(h_count),
     .h_word(h_word)
@@ -88,8 +91,6 @@ module npu_tb;
   wire [CORES-1:0] t_valid;
   wire [CORES*3-1:0] names;
   // What was known in the cycle before of this one.
-  reg [CONTEXTS-1:0] admit;
-  reg [CONTEXTS*W_JOB-1:0] admit_job;
   reg [MEMORIES-1:0] seen_valid;
   reg [MEMORIES*W_JOB-1:0] seen_job;
   reg [MEMORIES*W_ROW-1:0] seen_row;
@@ -98,8 +99,6 @@ module npu_tb;
   reg [MEMORIES*W_UNIT-1:0] seen_count;
   reg [MEMORIES*MOST_Y-1:0] seen_word;
   always @(posedge clock) begin
-    admit <= dut.admit;
-    admit_job <= dut.admit_job;
     seen_valid <= h_valid;
     seen_job <= h_job;
     seen_row <= h_row;

@@ -1,0 +1,137 @@
+"""What a design has on a board: the bridge's sizes, its schedule, and how its records of results are read.
+
+The Verilog is `verilog/board/`; docs/board.md section 2 has the memory map, and says what a record is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files as package_files
+from itertools import groupby
+from typing import Any
+
+from lstmsim.base.errors import Mistake
+from lstmsim.machines.column.rtl.layout import headers, localparams, number_text, widths
+from lstmsim.machines.column.rtl.plan import Design, VectorMemory
+from lstmsim.machines.rtl import Event
+
+#: Words of an entry of the schedule, and of the fields in its second word.
+_FRAMES, _JOB_SHIFT, _MOST_JOBS, _MOST_STEPS = 1 << 31, 16, 1 << 15, (1 << 16) - 1
+
+
+def schedule(design: Design) -> list[tuple[int, int]]:
+    """The entries of the schedule: the cycle from which on something is there, and what (a count of jobs or of frames).
+
+    Frames of jobs are there from the start, as far as they come with the job: nobody reads them before it.
+    """
+    jobs = list(enumerate(design.jobs))
+    entries = [
+        (0, _FRAMES | number << _JOB_SHIFT | (1 if job.frame_interval else job.steps))
+        for number, job in jobs
+        if job.steps
+    ]
+    for arrival, own in groupby(jobs, key=lambda each: each[1].arrival):
+        entries.append((arrival, max(number for number, _ in own) + 1))
+    for number, job in jobs:
+        if job.frame_interval:
+            first = job.arrival
+            entries += [
+                (first + step * job.frame_interval, _FRAMES | number << _JOB_SHIFT | step + 1)
+                for step in range(1, job.steps)
+            ]
+    return sorted(entries, key=lambda entry: entry[0])
+
+
+def schedule_mistakes(design: Design) -> list[Mistake]:
+    """Why a schedule cannot be posted from its memory: an entry a cycle, those of a cycle gathered before it."""
+    if len(design.jobs) >= _MOST_JOBS or any(job.steps > _MOST_STEPS for job in design.jobs):
+        return [Mistake("jobs", f"a board takes up to {_MOST_JOBS - 1} jobs of up to {_MOST_STEPS} steps")]
+    before = 0
+    for due, own in groupby(schedule(design), key=lambda entry: entry[0]):
+        count = len(list(own))
+        if due and count > due - before:
+            text = f"{count} jobs and frames come in cycle {due:,}, {due - before:,} cycles after those before"
+            return [Mistake("jobs", f"{text}: the schedule memory of a board gives one a cycle")]
+        before = due
+    return []
+
+
+def records(events: Sequence[Event]) -> int:
+    """Records of results that a run makes: cycles in which a job is admitted or ends, or h is there."""
+    return len({each.cycle for each in events if each.kind in "HAF"})
+
+
+def board_files(
+    design: Design, events: Sequence[Event], files: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """The Verilog of a board behind its pins, below `board/`, and what its host must know.
+
+    files: those of the design.
+    """
+    sizes = board_sizes(design, events, files)
+    folder = package_files("lstmsim.machines.column.rtl") / "verilog" / "board"
+    modules = {f"board/{each.name}": each.read_text(encoding="utf-8") for each in folder.iterdir() if each.is_file()}
+    bench = folder / "sim" / "npu_board_tb.v"
+    modules["board/sim/npu_board_tb.v"] = bench.read_text(encoding="utf-8")
+    known = localparams(files["rtl/npu_config.vh"]) | localparams(number_text(sizes.items()))
+    sized = {path.replace("rtl/", "board/"): text for path, text in headers(modules, known).items()}
+    return dict(sorted({**modules, **sized}.items())), board_data(design, sizes)
+
+
+def board_sizes(design: Design, events: Sequence[Event], files: Mapping[str, str]) -> dict[str, int]:
+    """The localparams of a board; DESIGN_ID tells whether a bitstream is of these files."""
+    most = max(plan.core.tail_width for plan in design.cores) * design.precision.vector_bits
+    text = "".join(f"{name}\n{files[name]}" for name in sorted(files) if name.startswith("rtl/"))
+    return {
+        "RESULTS": max(2, records(events)),
+        "SCHEDULE": max(2, len(schedule(design))),
+        "MOST_WORD": most,
+        # the log has no other vectors than h
+        "KEPT": sum((memory.slot == 0) << place for place, memory in enumerate(_memories(design))),
+        # from the text, for a host that asks what it talks to
+        "DESIGN_ID": zlib.crc32(text.encode()),
+    }
+
+
+def _memories(design: Design) -> list[VectorMemory]:
+    return [memory for plan in design.cores for memory in plan.memories]
+
+
+def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """What a host program must know: schedule, sizes, and the fields of a record from its lowest bit on."""
+    wide = widths(design)
+    contexts = len(design.cores) << wide["W_THREAD"]
+    memories = [
+        {
+            "core": plan.number,
+            "slot": memory.slot,
+            "digits": -(-plan.core.tail_width * design.precision.vector_bits // 4),
+        }
+        for plan in design.cores
+        for memory in plan.memories
+    ]
+    vector = [
+        ("job", wide["W_JOB"]),
+        ("row", wide["W_ROW"]),
+        ("step", wide["W_STEP"]),
+        ("unit", wide["W_UNIT"]),
+        ("count", wide["W_UNIT"]),
+        ("word", sizes["MOST_WORD"]),
+    ]
+    bits = 32 + 2 * contexts * (1 + wide["W_JOB"]) + len(memories) * (1 + sum(width for _, width in vector))
+    return {
+        "design_id": sizes["DESIGN_ID"],
+        "results": sizes["RESULTS"],
+        "schedule": [list(entry) for entry in schedule(design)],
+        "record": {
+            "bits": bits,
+            "cores": len(design.cores),
+            "contexts": contexts,
+            "job_bits": wide["W_JOB"],
+            "vector": [list(each) for each in vector],
+            "vector_bits": design.precision.vector_bits,
+            "memories": memories,
+            "pass_of_row": [row.number for row in design.rows],
+        },
+    }

@@ -1,0 +1,28 @@
+"""Options of runs on a board."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Annotated
+
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Path
+
+
+@record
+class BoardRequest:
+    """A design that runs on a board, or on simulated pins."""
+
+    folder: Annotated[Path, Key("Folder that `lstmsim rtl --board` has written.")]
+    _: KW_ONLY
+    port: Annotated[
+        str, Key("Serial port of the board, like /dev/ttyUSB0; sim: pins that are simulated.", metavar="PORT")
+    ] = "sim"
+    simulator: Annotated[
+        str,
+        Key(
+            "Simulator of --port sim; icarus compiles at once, and runs some hundred times as long.",
+            choices=("icarus", "verilator"),
+        ),
+    ] = "verilator"

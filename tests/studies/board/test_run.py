@@ -1,0 +1,108 @@
+"""Designs over simulated pins: from a scenario to a verdict, and all that is no verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lstmsim
+from lstmsim.base.errors import InputError, LstmsimError
+from lstmsim.machines.rtl import Event
+from lstmsim.studies.rtl.result import read_log
+from tests.cli import runner
+from tests.studies.board.scenarios import TINY, board_report
+from tests.studies.rtl.needed import long_run, needs_icarus, needs_verilator
+from tests.studies.rtl.scenarios import drawn
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("board") / "design"
+    lstmsim.run_rtl(TINY, folder, random_weights=1, board="ulx3s-85f")
+    return folder
+
+
+def run_icarus(folder: Path) -> Any:
+    pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
+    return lstmsim.run_board(folder, simulator="icarus")
+
+
+@needs_icarus
+def test_a_design_runs_over_pins_as_lstmsim_says(design: Path) -> None:
+    report = run_icarus(design)
+    golden = [each for each in read_log((design / "golden/events.txt").read_text().splitlines()) if each.kind in "HAF"]
+    assert report.equal
+    assert report.events == tuple(golden)
+    assert report.compared.equal["job"] == 6
+    assert "EQUAL in every admission and finish" in " ".join(report.to_text().split())
+    # what lstmsim says is not read off the board: another bit of h is a difference
+    text, first = (design / "golden/events.txt").read_text(), next(each for each in golden if each.kind == "H")
+    other = Event("H", first.cycle, (*first.fields[:-1], f"{int(str(first.fields[-1]), 16) ^ 1:02x}"))
+    (design / "golden/events.txt").write_text(text.replace(first.line, other.line))
+    assert run_icarus(design).wrong.endswith(f"differs from the simulator, first in cycle {first.cycle}")
+    (design / "golden/events.txt").write_text(text)
+
+
+@long_run
+@needs_verilator
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_scenarios_run_over_pins_as_lstmsim_says(seed: int, tmp_path: Path) -> None:
+    pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
+    for number in range(seed * 100, seed * 100 + 100):
+        scenario: Mapping[str, Any] = drawn(number)
+        try:
+            lstmsim.run_rtl(scenario, tmp_path / "design", random_weights=1, board="ulx3s-85f")
+        except InputError:
+            continue
+        report = lstmsim.run_board(tmp_path / "design")
+        assert report.equal, report.to_text()
+        assert report.compared.equal["h"]
+        return
+    raise AssertionError("no scenario was drawn that fits the board")
+
+
+def test_what_keeps_a_design_from_a_board_is_said_before_a_file_is_written(tmp_path: Path) -> None:
+    large = {**TINY, "chip": "column-npu-64k"}
+    tight = {**TINY, "jobs": [{**TINY["jobs"][0], "count": 4, "frame_interval": 3}]}
+    wrong = [
+        (large, "ulx3s-12f", None, "--board: ulx3s-12f has 28 multipliers"),
+        (TINY, "ulx3-85f", None, "did you mean 'ulx3s-85f'"),
+        (TINY, "ulx3s-85f", 61.37, "--clock: the PLL of ulx3s-85f cannot make 61.37 MHz from 25; the nearest is 60.7143"),
+        (TINY, "ulx3s-85f", 3.125, "3.125 cycles a bit at 3.125 MHz"),
+        (tight, "ulx3s-85f", None, "the schedule memory of a board gives one a cycle"),
+    ]
+    for scenario, board, clock, text in wrong:
+        with pytest.raises(InputError, match=text.replace("(", r"\(")):
+            lstmsim.run_rtl(scenario, tmp_path / "out", random_weights=1, board=board, clock=clock)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_incomplete_run_is_never_equal() -> None:
+    lost = board_report(faults=("3 records of results found no place in the board's memory of 2",))
+    assert not lost.equal
+    assert "INCOMPLETE" in lost.to_text()
+    assert lost.wrong == "the run on pins is incomplete"
+    assert board_report().equal
+    assert board_report(finish=13).wrong == "pins differs from the simulator, first in cycle 12"
+
+
+@needs_icarus
+def test_a_board_with_another_design_is_refused(design: Path, tmp_path: Path) -> None:
+    path = design / "board/board.json"
+    text = path.read_text()
+    path.write_text(json.dumps({**json.loads(text), "design_id": 1}))
+    with pytest.raises(LstmsimError, match="load the bitstream of this folder"):
+        run_icarus(design)
+    path.write_text(text)
+
+
+def test_a_folder_without_a_board_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "board").mkdir()
+    (tmp_path / "board/board.json").write_text("[]")
+    done = runner.call("board", "run", str(tmp_path))
+    assert done.exit_code == 2
+    assert "is no file of format lstmsim/board/1: run lstmsim rtl --board" in done.output
