@@ -10,7 +10,15 @@ import lstmsim
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.cli import options
-from lstmsim.studies.serve.request import AlsoMs, Chips, Folder, LoadLatencyRequest, SaturateRequest, ServeRequest
+from lstmsim.studies.serve.request import (
+    AlsoMs,
+    Batches,
+    Chips,
+    Folder,
+    LoadLatencyRequest,
+    SaturateRequest,
+    ServeRequest,
+)
 from lstmsim.studies.shared.request import Jobs
 
 if TYPE_CHECKING:
@@ -83,6 +91,7 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
 class _Chips:
     chips: Chips = ()
     also_ms: AlsoMs = ()
+    batches: Batches = ()
     folder: Folder = None
     jobs: Jobs = None
 
@@ -90,9 +99,11 @@ class _Chips:
 @options.command(
     "saturate",
     *(SaturateRequest, _Chips, options.json_output(), options.report_output()),
-    options.picture_output("plot", "With --chip: draw the rates against the bounds"),
+    options.picture_output("plot", "With --chip or --batch: draw the rates against the bounds"),
 )
-def saturate_command(files: options.Outputs, chips: Any, also_ms: Any, folder: Any, jobs: Any, **asked: Any) -> None:
+def saturate_command(
+    files: options.Outputs, chips: Any, also_ms: Any, batches: Any, folder: Any, jobs: Any, **asked: Any
+) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
     Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
@@ -102,19 +113,21 @@ def saturate_command(files: options.Outputs, chips: Any, also_ms: Any, folder: A
     machine can do is called unstable. If so many are rejected (queue_limit, patience) that fewer than the percentile
     are served, the bound is broken, too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
     With --chip a table shows the rates of the file's chip and of others, what limits each, and which bears the most
-    where that can be told; searches are spread over processes.
+    where that can be told; with --batch each chip has a row for each largest batch. Searches are spread over processes.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
     lstmsim saturate serving.yaml --bound lstm-512=0.5 --bound lstm-1024=2 --percentile 99.9
     lstmsim saturate serving.yaml --bound-ms 0.5 --from 1000 --to 200000 --set chip.cores.0.threads=4
     lstmsim saturate serving.yaml --bound-ms 1 --also-ms 2,5 --chip v100 --chip epyc-7742 --plot rates.png --out rates
+    lstmsim saturate serving.yaml --bound-ms 1 --chip v100 --batch 1,4,16
     """
-    if chips:
-        _saturate_chips(files, asked, chips=chips, also_ms=also_ms, folder=folder, jobs=jobs)
+    if chips or batches:
+        _saturate_chips(files, asked, chips=chips, also_ms=also_ms, batches=batches, folder=folder, jobs=jobs)
         return
     given = {"--also-ms": also_ms, "--out": folder is not None, "--plot": "plot" in files.paths}
-    refuse(Mistake(flag, "needs --chip: expected another chip beside the file's own") for flag in given if given[flag])
+    text = "needs --chip or --batch: expected another chip beside the file's own, or sizes of batches"
+    refuse(Mistake(flag, text) for flag in given if given[flag])
     if asked["bound_ms"] is None and not asked["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     from lstmsim.studies.serve.saturation import SearchInterrupted
@@ -136,7 +149,9 @@ def saturate_command(files: options.Outputs, chips: Any, also_ms: Any, folder: A
 def _saturate_chips(files: options.Outputs, asked: dict[str, Any], **more: Any) -> None:
     """Search for the rates of several chips."""
     idle = {"--bound": asked.pop("bounds_ms"), "--from": asked.pop("low"), "--to": asked.pop("high")}
-    refuse(Mistake(flag, "has no meaning with --chip: leave it out") for flag, value in idle.items() if value)
+    refuse(
+        Mistake(flag, "has no meaning with --chip or --batch: leave it out") for flag, value in idle.items() if value
+    )
     if asked["bound_ms"] is None:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS"))
     with options.progress("searching rates") as show:

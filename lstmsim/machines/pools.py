@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.target import Entries, Target
@@ -19,11 +20,22 @@ _Sizes = tuple[tuple[tuple[int, tuple[Phase, ...]], ...], ...]
 _Key = tuple[Batching, int]
 
 
-def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool) -> Program:
+def lowered(
+    target: Target,
+    chip: Chip,
+    jobs: Sequence[Job],
+    *,
+    templates: bool,
+    lower: Callable[[Sequence[Job]], Program] | None = None,
+) -> Program:
     """Lower jobs of which some wait in pools; arguments and errors as of `lstmsim.machines.lower`.
 
     A pool that never has more than some jobs has no larger batches.
+
+    lower: makes the program of jobs and batches in the target's place.
     """
+    if lower is None:
+        lower = partial(target.lower, chip, templates=templates)
     pools: dict[_Key, int] = {}
     members: Counter[_Key] = Counter()
     firsts: dict[str, Job] = {}
@@ -38,13 +50,14 @@ def lowered(target: Target, chip: Chip, jobs: Sequence[Job], *, templates: bool)
     alone = [without_company(job) for job in jobs]
     first, others = _others(jobs, members, templates)
     try:
-        program = target.lower(chip, [*alone, *others], templates=templates)
+        program = lower([*alone, *others])
     except InputError as error:
         # perhaps the jobs are refused even without company, in words of their own
-        target.lower(chip, alone, templates=templates)
+        lower(alone)
         raise _refused(jobs, error) from None
     if isinstance(program, TabledProgram):
-        raise unserved(target)
+        text = f"a {target.title} forms batches in serve, saturate and load-latency only: leave it out"
+        raise InputError(Mistake("batching", text))
     made: dict[Hashable, _Sizes] = {}
     tasks = []
     for job, task in zip(jobs, program.tasks, strict=False):
@@ -123,11 +136,6 @@ def _refuse_unequal(first: Job, job: Job) -> None:
     if different is not None:
         text = f"names the pool of job {first.name}, whose `{different}` differs: name another pool"
         raise InputError(Mistake(f"job {job.name}: batching.pool", text))
-
-
-def unserved(target: Target) -> InputError:
-    """What is said of requests that wait for company on a machine whose programs have no pools."""
-    return InputError(Mistake("batching", f"a {target.title} serves no batches yet: leave it out"))
 
 
 def _others(

@@ -186,12 +186,12 @@ def test_entries_of_a_pool_are_equal() -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], other]})
 
 
-@pytest.mark.parametrize("command", [simulate, serve])
-def test_what_has_no_pools_refuses_them(command: Any) -> None:
-    """A device whose jobs are served as whole ones must not leave the key out in silence."""
+def test_a_device_forms_batches_where_its_jobs_are_served_as_whole_ones() -> None:
+    """A simulation of all its kernels must not leave the key out in silence."""
     jobs = [{"model": "lstm-512", "steps": 1, "count": 4, "batching": {"max_batch_size": 2}}]
-    with pytest.raises(InputError, match="a parallel device serves no batches yet"):
-        command({"chip": "edge", "jobs": jobs})
+    with pytest.raises(InputError, match="a parallel device forms batches in serve"):
+        simulate({"chip": "edge", "jobs": jobs})
+    assert serve({"chip": "edge", "jobs": jobs}).serving.requests == 4
 
 
 def test_cores_with_delta_columns_have_no_batches() -> None:

@@ -198,12 +198,28 @@ def processes_of(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[int, Mapping[str, Any]]:
     """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys."""
+    arrivals = {index: job.get("arrival") for index, job in _entries(source, overrides).items()}
+    return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
+
+
+def batch_overrides(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str], size: int
+) -> list[str]:
+    """Make overrides by which all job entries form batches of up to `size`; 1: those without `batching` run alone."""
+    waiting = {index: isinstance(job.get("batching"), dict) for index, job in _entries(source, overrides).items()}
+    whole = [f"jobs.{index}.batching={{max_batch_size: {size}}}" for index, has in waiting.items() if not has]
+    return [
+        *(f"jobs.{index}.batching.max_batch_size={size}" for index, has in waiting.items() if has),
+        *(whole if size > 1 else ()),
+    ]
+
+
+def _entries(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """The job entries of a scenario, as far as they are mappings, by their numbers."""
     document, _ = open_scenario(source)
     apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True, left_out)
     jobs = document.data.get("jobs")
-    entries = enumerate(jobs if isinstance(jobs, list) else [])
-    arrivals = {index: job.get("arrival") for index, job in entries if isinstance(job, dict)}
-    return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
+    return {index: job for index, job in enumerate(jobs if isinstance(jobs, list) else []) if isinstance(job, dict)}
 
 
 def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:

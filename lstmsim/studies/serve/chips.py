@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
-from lstmsim.files.scenario.requests import load_requests
+from lstmsim.files.scenario.requests import batch_overrides, load_requests
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.document import Column, Document, Grid, Section, remark
 from lstmsim.report.results import Forms, Table, plain
@@ -29,12 +29,12 @@ from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a rate is searched, or kept, in another way than before.
-_FORMAT = "lstmsim saturate chip 1"
+_FORMAT = "lstmsim saturate chip 2"
 
 
 @dataclass(frozen=True)
 class ChipRate:
-    """The answer of one chip for one bound.
+    """The answer of one chip for one bound and one largest batch.
 
     chip: the chip's name.
     bound_ms: the bound on the percentile, in ms.
@@ -43,9 +43,13 @@ class ChipRate:
     limit: what limits the rate, in words.
     bound_per_second: the most requests per second that the chip can possibly do.
     rejects: whether requests may be rejected; then bounds may be kept above `bound_per_second`, too.
+    batch: the most requests of a batch; None: as the scenario says.
+    requests, percentile_ms, half_width_ms: of the run at `rate`, its requests, the percentile and its 95 % interval.
+    simulated: requests of the longest run of each rate that was tried, together.
     alone_ms: the latency of the longest request alone.
     device: the FPGA on which the chip was built, if that is known; else empty.
-    energy_nj: of a request on average, relative (docs of `lstmsim fit`); None: not known of this machine.
+    energy_nj: of a request that runs alone, on average, relative (docs of `lstmsim fit`); None: not known of this
+        machine.
     reason: why the chip has no answer; empty: it has one.
     """
 
@@ -60,6 +64,16 @@ class ChipRate:
     energy_nj: float | None = None
     reason: str = ""
     rejects: bool = False
+    batch: int | None = None
+    requests: int = 0
+    percentile_ms: float | None = None
+    half_width_ms: float | None = None
+    simulated: int = 0
+
+    @property
+    def called(self) -> str:
+        """The chip with its largest batch."""
+        return self.chip if self.batch is None else f"{self.chip}, batch {self.batch}"
 
     @property
     def ceiling(self) -> float | None:
@@ -92,10 +106,13 @@ class ChipRates(Table, forms="lstmsim.studies.serve.chips"):
         return tuple(each for each in self.rates if each.bound_ms == bound_ms)
 
     def best(self, bound_ms: float) -> ChipRate | None:
-        """Give the answer of the chip that certainly bears the most; None: that cannot be told."""
+        """Give the answer of the chip that certainly bears the most, with the batch at which it was seen to.
+
+        None: that cannot be told. Another batch of the same chip may bear more.
+        """
         answers = self.at(bound_ms)
         first = max(answers, key=lambda each: each.rate or 0.0)
-        others = [each for each in answers if each is not first and not each.reason]
+        others = [each for each in answers if each.chip != first.chip and not each.reason]
         below = all(each.ceiling is not None and each.ceiling <= (first.rate or 0.0) for each in others)
         return first if first.rate is not None and others and below else None
 
@@ -105,7 +122,8 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
     """Find the highest rate of requests at which each of several chips keeps a bound: `saturate`, chip by chip.
 
     The scenario's own chip is the first. Every chip has the same requests; keys of jobs that stand under `on` are those
-    of the chip. A chip that cannot run the jobs has its reason. No number depends on the processes.
+    of the chip. With `batches` each chip has an answer for each of them: `batching.max_batch_size` of all jobs. A chip
+    that cannot run the jobs, or not in such batches, has its reason. No number depends on the processes.
 
     `InputError` as for `saturate`, and where no chip can run the jobs.
 
@@ -120,36 +138,46 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
     named = names_of(request.chips)
     refuse(Mistake(f"chip {name}", "is named twice") for name in dict.fromkeys(named) if named.count(name) > 1)
     chips: list[str | None] = [None, *named]
+    sizes: list[int | None] = [*request.batches] or [None]
+    refuse(Mistake(f"batch {size}", "is named twice") for size in dict.fromkeys(sizes) if sizes.count(size) > 1)
     bounds = sorted({request.bound_ms, *request.also_ms})
     search = _Search(scenario, tuple(request.overrides), request.percentile, request.tolerance, request.most_requests)
-    loaded = {chip: _loaded(search, chip) for chip in chips}
+    cases = list(product(chips, sizes))
+    loaded = {case: _loaded(search, *case) for case in cases}
     if all(isinstance(each, str) for each in loaded.values()):
-        raise InputError([Mistake(str(chip or "chip"), str(why)) for chip, why in loaded.items()])
+        raise InputError([Mistake(str(chip or "chip"), str(why)) for (chip, _), why in loaded.items()])
     store = Kept[ChipRate](request.folder, "chips", _FORMAT, "rate", asdict, lambda data: ChipRate(**data))
     rates = list[ChipRate]()
-    keys = list(product(bounds, chips))
-    known = {key: store.read(search.key(*key)) for key in keys if not isinstance(loaded[key[1]], str)}
+    keys = [(bound, *case) for bound, case in product(bounds, cases)]
+    known = {key: store.read(search.key(*key)) for key in keys if not isinstance(loaded[key[1:]], str)}
     wanted = [key for key, rate in known.items() if rate is None]
     with Workers(processors() if request.jobs is None else request.jobs) as workers:
         run = Ahead(partial(_rate_of, search), workers)
         run.expect(wanted)
-        for done, (bound, chip) in enumerate(keys):
+        for done, key in enumerate(keys):
             if request.progress is not None:
                 request.progress(done, len(keys))
-            on = loaded[chip]
+            bound, chip, size = key
+            on = loaded[chip, size]
             if isinstance(on, str):
-                rates.append(ChipRate(str(chip or "the file's chip"), bound, reason=on))
+                rates.append(ChipRate(str(chip or _own(loaded)), bound, reason=on, batch=size))
                 continue
-            rate = known[bound, chip]
+            rate = known[key]
             if rate is None:
-                rate = run(bound, chip)
-                store.write(search.key(bound, chip), rate)
+                rate = run(*key)
+                store.write(search.key(*key), rate)
             rates.append(rate)
     scenarios = [each for each in loaded.values() if isinstance(each, Scenario)]
-    remarks = tuple(f"{each.chip.name}: {text}" for each in scenarios for text in each.remarks)
-    return ChipRates(
-        scenarios[0].name, request.percentile, tuple(rates), remarks, tuple(map(stamp_of_scenario, scenarios))
-    )
+    remarks = dict.fromkeys(f"{each.chip.name}: {text}" for each in scenarios for text in each.remarks)
+    stamps = {each.chip.name: stamp_of_scenario(each) for each in reversed(scenarios)}
+    of_chips = tuple(stamps[name] for name in dict.fromkeys(each.chip.name for each in scenarios))
+    return ChipRates(scenarios[0].name, request.percentile, tuple(rates), tuple(remarks), of_chips)
+
+
+def _own(loaded: Mapping[tuple[str | None, int | None], Scenario | str]) -> str:
+    """What the scenario's own chip is called."""
+    known = (each.chip.name for (chip, _), each in loaded.items() if chip is None and isinstance(each, Scenario))
+    return next(known, "the file's chip")
 
 
 @dataclass(frozen=True)
@@ -162,31 +190,33 @@ class _Search:
     tolerance: float
     most_requests: int | None
 
-    def changes(self, chip: str | None) -> tuple[str, ...]:
-        """The overrides with a chip."""
-        return (*self.overrides, *override_of(chip))
+    def changes(self, chip: str | None, batch: int | None) -> tuple[str, ...]:
+        """The overrides with a chip and a largest batch."""
+        changes = (*self.overrides, *override_of(chip))
+        return changes if batch is None else (*changes, *batch_overrides(self.scenario, changes, batch))
 
-    def key(self, bound: float, chip: str | None) -> str:
+    def key(self, bound: float, chip: str | None, batch: int | None) -> str:
         """A name of all that decides an answer."""
-        own = key_of(Asked(self.scenario, self.changes(chip), self.most_requests or 0, 0))
-        return f"{own}-{bound!r}-{self.percentile!r}-{self.tolerance!r}"
+        own = key_of(Asked(self.scenario, self.changes(chip, batch), self.most_requests or 0, 0))
+        return f"{own}-{batch}-{bound!r}-{self.percentile!r}-{self.tolerance!r}"
 
 
-def _loaded(search: _Search, chip: str | None) -> Scenario | str:
+def _loaded(search: _Search, chip: str | None, batch: int | None) -> Scenario | str:
     """The scenario on a chip, its jobs as requests; or why the chip cannot run them. An unknown chip is a mistake."""
     if chip is not None:
         load_chip(chip)
+    else:
+        # what is wrong in the file itself is a mistake
+        load_requests(search.scenario, search.overrides, 1)
     try:
-        return load_requests(search.scenario, search.changes(chip), 1).scenario
+        return load_requests(search.scenario, search.changes(chip, batch), 1).scenario
     except InputError as error:
-        if chip is None:
-            raise
         return "; ".join(map(str, error.mistakes))
 
 
-def _rate_of(search: _Search, bound: float, chip: str | None) -> ChipRate:
+def _rate_of(search: _Search, bound: float, chip: str | None, batch: int | None) -> ChipRate:
     """The answer of one chip."""
-    changes = search.changes(chip)
+    changes = search.changes(chip, batch)
     scenario = load_requests(search.scenario, changes, 1).scenario
     name, clock = scenario.chip.name, scenario.chip.frequency_mhz * 1e3
     device = device_of(name) or ""
@@ -201,7 +231,8 @@ def _rate_of(search: _Search, bound: float, chip: str | None) -> ChipRate:
             overrides=changes,
         )
     except InputError as error:
-        return ChipRate(name, bound, device=device, reason="; ".join(map(str, error.mistakes)))
+        return ChipRate(name, bound, device=device, reason="; ".join(map(str, error.mistakes)), batch=batch)
+    at = next((each for each in found.runs if each.rate == found.rate), None)
     return ChipRate(
         name,
         bound,
@@ -213,6 +244,11 @@ def _rate_of(search: _Search, bound: float, chip: str | None) -> ChipRate:
         device,
         _energy(scenario),
         rejects=any(job.may_leave for job in scenario.jobs),
+        batch=batch,
+        requests=at.requests if at else 0,
+        percentile_ms=at.percentile_ms if at else None,
+        half_width_ms=at.half_width_ms if at else None,
+        simulated=sum(each.requests for each in found.runs),
     )
 
 
@@ -250,13 +286,14 @@ def _headline(found: ChipRates) -> str:
     for bound in found.bounds_ms:
         best, name = found.best(bound), f"a p{found.percentile:g} of {bound:g} ms"
         if best is not None:
-            sentences.append(f"{best.chip} certainly bears the most under {name}: {best.rate:,.0f} requests/s")
+            size = "" if best.batch is None else f" in batches of up to {best.batch}"
+            sentences.append(f"{best.chip} certainly bears the most under {name}: {best.rate:,.0f} requests/s{size}")
             continue
         most = max((each.rate or 0.0 for each in found.at(bound)), default=0.0)
         if not most:
             sentences.append(f"no chip is known to keep {name} at any rate")
             continue
-        rivals = [each.chip for each in found.at(bound) if _may_bear(each, most)]
+        rivals = [each.called for each in found.at(bound) if _may_bear(each, most)]
         sentences.append(f"under {name} it cannot be told which of {', '.join(rivals)} bears the most")
     return "; ".join(sentences)
 
@@ -271,12 +308,15 @@ def _whole(value: str | int | float | None) -> str:
 
 def document(found: ChipRates) -> Document:
     """Show the chips, bound by bound."""
+    batches = any(each.batch is not None for each in found.rates)
     columns = (
         Column("chip", left=True),
+        *[Column("batch", meaning="the most requests of a batch")] * batches,
         Column("bound ms", key="bound_ms", meaning=f"the bound on the p{found.percentile:g} of all latencies"),
         Column(
             "keeps /s", key="rate", form=lambda rate: f"{rate:,.0f}", meaning="the highest rate that certainly keeps"
         ),
+        Column("requests", meaning="requests of the run that shows that `keeps` is kept"),
         Column("fails from /s", key="fails_from", form=lambda rate: f"{rate:,.0f}"),
         Column("at most /s", key="bound_per_second", form=lambda rate: f"{rate:,.0f}"),
         Column("alone ms", key="alone_ms", digits=4, meaning="the longest request alone on the chip"),
@@ -287,8 +327,10 @@ def document(found: ChipRates) -> Document:
     rows = [
         (
             each.chip,
+            *[each.batch] * batches,
             each.bound_ms,
             each.rate,
+            each.requests or None,
             each.fails_from,
             each.bound_per_second,
             each.alone_ms,
@@ -298,10 +340,16 @@ def document(found: ChipRates) -> Document:
         )
         for each in found.rates
     ]
-    said = [f"{each.chip}: {each.reason}" for each in found.rates if each.reason]
+    said = [f"{each.called}: {each.reason}" for each in found.rates if each.reason]
+    whole = sum(each.simulated for each in found.rates)
     said.append(
-        "nJ: of a request, relative, by a table of energies for 45 nm; a machine without a count of its hardware has "
-        "none. Devices: on which FPGA a chip was built, where that is known. A rate says nothing of what a chip costs"
+        f"{whole:,} requests were simulated, of each rate the longest run. `requests`: so many had the run by whose "
+        f"95 % interval the p{found.percentile:g} at `keeps` is below the bound"
+    )
+    said.append(
+        "nJ: of a request that runs alone, relative, by a table of energies for 45 nm; a machine without a count of "
+        "its hardware has none. Devices: on which FPGA a chip was built, where that is known. A rate says nothing of "
+        "what a chip costs"
     )
     remarks = (remark(text, 2) for text in dict.fromkeys(said))
     return Document.of(f"{_headline(found)}.", Section.of(Grid(columns, tuple(rows), repeated=2)), Section.of(*remarks))
@@ -321,13 +369,13 @@ def _data(found: ChipRates) -> dict[str, Any]:
 
 
 def _records(found: ChipRates) -> Sequence[Mapping[str, Any]]:
-    return [asdict(each) for each in found.rates]
+    return [{**asdict(each), "called": each.called} for each in found.rates]
 
 
 FORMS = Forms(
     _data,
     document,
     _records,
-    axes=lambda found: ("bound_ms", "rate", "chip", "line"),
+    axes=lambda found: ("bound_ms", "rate", "called", "line"),
     picture="lstmsim.studies.serve.chips_picture:plot_saturation",
 )

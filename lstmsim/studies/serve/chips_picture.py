@@ -9,6 +9,8 @@ from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.serve.chips import ChipRates
 
 _MARKERS = "osD^vP*X"
+#: Of sizes of batches, the smallest first.
+_DASHES = ("-", "--", ":", "-.")
 #: Colours of `job_style` in an order in which lines on white are distinct.
 _ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
 
@@ -27,13 +29,17 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
     <Picture size 700x420 with 1 Axes>
     """
     chips = list(dict.fromkeys(each.chip for each in found.rates))
+    lines = list(dict.fromkeys((each.chip, each.batch) for each in found.rates if not (each.batch and each.reason)))
+    sizes = sorted({batch for _, batch in lines if batch is not None})
     with drawn(path, (3.5, 3.0) if look.width == "column" else (7, 4.2), look=look) as figure:
         axes = figure.subplots()
-        for place, chip in enumerate(chips):
-            known = [each for each in found.rates if each.chip == chip and each.rate]
+        for chip, batch in lines:
+            place = chips.index(chip)
+            known = [each for each in found.rates if (each.chip, each.batch) == (chip, batch) and each.rate]
+            name = chip if batch is None else f"{chip}, batch {batch}"
             rates = [each.rate or 0.0 for each in known]
             above = [(each.fails_from or each.rate or 0.0) - (each.rate or 0.0) for each in known]
-            label = chip if known else f"{chip}: keeps no bound"
+            label = name if known else f"{name}: keeps no bound"
             axes.errorbar(
                 [each.bound_ms for each in known],
                 rates,
@@ -41,6 +47,7 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
                 label=label,
                 capsize=3,
                 linewidth=1.2,
+                linestyle=_DASHES[0 if batch is None else sizes.index(batch) % len(_DASHES)],
                 color=job_style(_ORDER[place % len(_ORDER)]).fill,
                 marker=_MARKERS[place % len(_MARKERS)],
             )
@@ -53,6 +60,9 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
         axes.set_ylabel("requests/s that keep it")
         axes.grid(color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)
-        axes.legend(fontsize="small", frameon=False)
+        legend = axes.legend(fontsize="small", frameon=False)
+        if len(lines) > len(_MARKERS) // 2:
+            legend.set_loc("center left")
+            legend.set_bbox_to_anchor((1.0, 0.5))
         figure.head([f"Rate that keeps the bound, {found.scenario}"], axes)
     return figure

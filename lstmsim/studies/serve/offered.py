@@ -225,8 +225,9 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
     pools = [job.batching for job in jobs if job.batching is not None]
     if pools:
-        # members of a batch share a thread, in which each may stay as long as it likes
-        parts.pop("threads")
+        # members of a batch share a thread, in which each may stay as long as it likes; a device runs nothing else
+        if not one_by_one(chip):
+            parts.pop("threads")
         measured *= max(batching.max_batch_size for batching in pools)
     # the batches of windows are small at any backlog, if the windows are short
     windows = any(batching.policy == "window" for batching in pools)
@@ -311,12 +312,12 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, demands.
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> demands.Demand:
     """Give the cycles of arrays, threads and each memory that a job alone takes: the least over its choices."""
+    if job.batching is not None:
+        return _least_in_company(chip, job)
     if one_by_one(chip):
         # nothing else runs meanwhile: what a job takes of anything is bounded by its time
         own = alone(chip, job)
         return demands.Demand(own.array_share * own.latency_cycles, float(own.latency_cycles), ())
-    if job.batching is not None:
-        return _least_in_company(chip, job)
     each = []
     for choice in _choices(chip, job):
         program = machines.lower(chip, (choice,))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from lstmsim import engines, machines
-from lstmsim.machines.pools import unserved
+from lstmsim.machines.pools import lowered
 from lstmsim.machines.registry import target_of
 from lstmsim.model.batching import Batching
 from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
+from lstmsim.studies.serve.whole import condensed
 
 #: Names of cycles in which a thread lets another one have the array.
 _GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)
@@ -90,8 +91,9 @@ def one_by_one(chip: Chip) -> bool:
 def serving_program(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
     """Give the program by which jobs are served; arguments and errors are those of `lstmsim.machines.lower`.
 
-    Where the machine runs one job after the other, a job is one operation that takes as long as the job takes alone: it
-    is simulated once, and the cycles of its arrival, start and finish are those of a simulation of all jobs.
+    Where the machine runs one job after the other, or jobs never meet on its cores (`condensed`), a job or batch is one
+    operation that takes as long as it takes alone: it is simulated once, and the cycles of its arrival, start and
+    finish are those of a simulation of all jobs.
 
     >>> from lstmsim.studies.shared.loading import load_scenario
     >>> model = {"name": "m", "layers": [{"cell": "rnn", "hidden": 8, "input": 8}]}
@@ -100,31 +102,34 @@ def serving_program(chip: Chip, jobs: Sequence[Job], *, templates: bool = False)
     1
     """
     if not one_by_one(chip):
-        return machines.lower(chip, jobs, templates=templates)
+        return condensed(machines.lower(chip, jobs, templates=templates))
     if any(job.batching is not None for job in jobs):
-        raise unserved(target_of(chip.kind))
+        return lowered(target_of(chip.kind), chip, jobs, templates=templates, lower=partial(_whole_jobs, chip))
+    return _whole_jobs(chip, jobs)
+
+
+def _whole_jobs(chip: Chip, jobs: Sequence[Job]) -> Program:
+    """A program of one thread in which each job is one operation, as long as the job takes alone."""
     bodies: dict[tuple[int, int], Phase] = {}
-    tasks = []
-    for job in jobs:
+    tasks: dict[int, Task] = {}
+    for job in {id(job): job for job in jobs}.values():
         cycles = alone(chip, job).latency_cycles
         phase = bodies.get((cycles, job.macs))
         if phase is None:
             whole = Operation(unit=0, cycles=cycles, result_cycles=cycles, work=job.macs, label="job")
             phase = bodies[cycles, job.macs] = Phase(Body((whole,)), 1)
         rank, from_arrival = DISPATCH[job.dispatch](job)
-        tasks.append(
-            Task(
-                name=job.name,
-                variants=((0, (phase,)),),
-                buffers=(),
-                cores=(0,),
-                release=job.arrival,
-                key=rank,
-                key_from_arrival=from_arrival,
-                after=job.after,
-            )
+        tasks[id(job)] = Task(
+            name=job.name,
+            variants=((0, (phase,)),),
+            buffers=(),
+            cores=(0,),
+            release=job.arrival,
+            key=rank,
+            key_from_arrival=from_arrival,
+            after=job.after,
         )
-    return Program((Core(0, (Unit("device", "fifo"),)),), tuple(tasks))
+    return Program((Core(0, (Unit("device", "fifo"),)),), tuple(tasks[id(job)] for job in jobs))
 
 
 #: Kinds of jobs that are run one after the other to see whether a job takes longer for what ran before it.
@@ -139,7 +144,9 @@ def differences(chip: Chip, jobs: Sequence[Job]) -> tuple[str, ...]:
     """
     if not one_by_one(chip):
         return ()
-    kinds = list({_kind(job): None for job in jobs})
+    # of batches the smallest and the largest
+    sizes = [job if job.batching is None else replace(job, batch=job.batching.max_batch_size) for job in jobs]
+    kinds = list({_kind(job): None for both in zip(jobs, sizes, strict=True) for job in both})
     tried = kinds[:_TRIED]
     row = [each for kind in tried for each in (kind, kind)] + [tried[0]] * (len(tried) > 1)
     totals = engines.totals(machines.lower(chip, row), check=False)

@@ -149,6 +149,14 @@ def _milliseconds(text: str) -> tuple[float, ...]:
     return numbers
 
 
+def _sizes(text: str) -> tuple[int, ...]:
+    """`1,4,16` as sizes of batches."""
+    words = [each.strip() for each in text.split(",")]
+    if not all(each.isdecimal() and int(each) > 0 for each in words):
+        raise ValueError(f"{text!r} is no list of sizes of batches from 1 on, like 1,4,16")
+    return tuple(map(int, words))
+
+
 #: Options that `saturate` has for several chips.
 Chips = Annotated[
     str | Sequence[str],
@@ -156,12 +164,23 @@ Chips = Annotated[
 ]
 AlsoMs = Annotated[
     Sequence[float],
-    Key("With --chip: further bounds, like 0.5,1,2, each searched by itself.", metavar="LIST", read=_milliseconds),
+    Key("With --chip or --batch: further bounds, like 0.5,1,2, searched alone.", metavar="LIST", read=_milliseconds),
+]
+Batches = Annotated[
+    Sequence[int],
+    Key(
+        "Largest batches (`batching.max_batch_size` of all jobs), like 1,4,16: each chip is searched with each; 1: "
+        "requests run alone.",
+        flag="--batch",
+        metavar="LIST",
+        follows="the file's",
+        read=_sizes,
+    ),
 ]
 Folder = Annotated[
     Path | None,
     Key(
-        "With --chip: folder in which every answer is kept; the same command resumes with those that are missing.",
+        "With --chip or --batch: folder that keeps every answer; the same command resumes with those missing.",
         flag="--out",
         metavar="DIR",
     ),
@@ -177,6 +196,7 @@ class SaturateChipsRequest:
     chips: Chips = ()
     _: KW_ONLY
     also_ms: AlsoMs = ()
+    batches: Batches = ()
     percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
     tolerance: Annotated[float, Key("Relative tolerance of the reported rates.", metavar="SHARE")] = 0.01
     most_requests: Annotated[

@@ -97,3 +97,47 @@ def test_a_chip_that_cannot_run_the_jobs_has_its_reason_and_a_chip_that_is_not_t
 def test_a_chip_is_named_once() -> None:
     with pytest.raises(InputError, match="chip v100: is named twice"):
         lstmsim.saturate_chips(SCENARIO, 0.1, ["v100", "edge", "v100"], **QUICK)
+
+
+def test_each_chip_is_searched_with_each_batch(tmp_path: Path) -> None:
+    chips, batches = ["v100"], [1, 4]
+    found = lstmsim.saturate_chips(SCENARIO, 0.5, chips, batches=batches, folder=tmp_path, **QUICK)
+    assert [(each.chip, each.batch) for each in found.rates] == [
+        (chip, batch) for chip in ("column-npu-16k", *chips) for batch in batches
+    ]
+    for each in found.rates:
+        job = {**JOB, **({"batching": {"max_batch_size": 4}} if each.batch == 4 else {})}
+        alone = lstmsim.saturate({"chip": each.chip, "jobs": [job]}, 0.5, **QUICK)
+        assert (each.rate, each.fails_from) == (alone.rate, alone.fails_from)
+        at = next(run for run in alone.runs if run.rate == alone.rate)
+        assert (each.requests, each.percentile_ms) == (at.requests, at.percentile_ms)
+        assert each.simulated == sum(run.requests for run in alone.runs)
+    small, large = (next(one.rate for one in found.rates if one.called == f"v100, batch {size}") for size in batches)
+    assert large > 2 * small
+    best = found.best(0.5)
+    assert best is not None
+    assert best.chip == "column-npu-16k"
+    assert "in batches of up to 4" in " ".join(found.to_text().split())
+    assert lstmsim.plot_saturation(found) is not None
+    # what is kept is not searched again
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "chips").iterdir()}
+    assert lstmsim.saturate_chips(SCENARIO, 0.5, chips, batches=batches, folder=tmp_path, **QUICK) == found
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "chips").iterdir()} == kept
+
+
+def test_a_batch_that_a_chip_does_not_take_has_its_reason_and_waits_as_the_file_says() -> None:
+    arrival, batching = JOB["arrival"], {"max_batch_size": 2, "max_wait_cycles": 100}
+    split = {"model": MODEL, "steps": 4, "arrival": arrival, "split": "rows"}
+    found = lstmsim.saturate_chips({"chip": "column-npu-4x16k", "jobs": [split]}, 0.5, batches=[1, 4], **QUICK)
+    alone, refused = found.rates
+    assert alone.rate is not None
+    assert "a batch runs in one place" in refused.reason
+    assert "column-npu-4x16k, batch 4: " in " ".join(found.to_text().split())
+    scenario = {"chip": "edge", "jobs": [{**JOB, "batching": batching}]}
+    waiting = lstmsim.saturate_chips(scenario, 9.0, batches=[3], **QUICK)
+    own = {**JOB, "batching": {**batching, "max_batch_size": 3}}
+    assert waiting.rates[0].rate == lstmsim.saturate({"chip": "edge", "jobs": [own]}, 9.0, **QUICK).rate
+    with pytest.raises(InputError, match="batch 2: is named twice"):
+        lstmsim.saturate_chips(SCENARIO, 0.1, batches=[2, 2], **QUICK)
+    with pytest.raises(InputError, match="max_batch_size"):
+        lstmsim.saturate_chips(SCENARIO, 0.1, batches=[1000], **QUICK)
