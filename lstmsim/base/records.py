@@ -1,7 +1,7 @@
 """Frozen dataclasses that are quick to make: a command makes some ninety of them before it does anything.
 
 A dataclass writes and compiles the source of its methods, 0.4 ms for each class. Of a record only `__init__` is written
-so; comparing, hashing, showing and refusing changes are the same for all records.
+so, in 0.1 ms; comparing, hashing, showing and refusing changes are the same for all records.
 """
 
 from __future__ import annotations

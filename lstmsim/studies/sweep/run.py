@@ -172,6 +172,8 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
 
+#: Points of a table whose text is kept until all have come: half a kilobyte for each.
+_MOST_FRESH = 500_000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
 
@@ -239,7 +241,7 @@ def sweep(request: SweepRequest) -> SweepResult:
         left, counts = _left(setup, store, wanted, request.retry_failed)
         if request.progress:
             request.progress(counts)
-        fresh = None if store.has_points() else Fresh(store)
+        fresh = None if store.has_points() or counts.total > _MOST_FRESH else Fresh(store)
         counts = _compute(setup, store, left, counts, request, fresh)
         store.tidy()
         holds = None if request.stability is None else stable(setup, store, request.stability)

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import compress, islice
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -391,15 +392,17 @@ class Fresh:
             if name in self._columns:
                 self._columns[name] += column
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the table, in the order of the points."""
-        order = np.argsort(np.array(self._columns["point"], np.int64), kind="stable").tolist()
-        found = {name: [column[each] for each in order] for name, column in self._columns.items()}
-        done = [each == "done" for each in found["status"]]
-        judged = _judgement(self._by, [list(compress(found[name], done)) for name in self._judged_by])
-        own = lines(_judged_columns(judged, found["point"], found["status"]))
-        before, behind = ([column[each] for each in order] for column in self._texts)
-        return map(",".join, zip(before, own, behind, strict=True))
+    def lines(self) -> Iterator[list[str]]:
+        """The lines of the table, some after the other, in the order of the points."""
+        points, statuses = self._columns["point"], self._columns["status"]
+        order = np.argsort(np.array(points, np.int64), kind="stable").tolist()
+        done = [each for each in order if statuses[each] == "done"]
+        judged = _judgement(self._by, [[self._columns[name][each] for each in done] for name in self._judged_by])
+        for first in range(0, len(order), _BATCH_ROWS):
+            # one more than wanted: of one place alone it gives no tuple
+            some = itemgetter(*order[first : first + _BATCH_ROWS], 0)
+            found, said, before, behind = (some(each)[:-1] for each in (points, statuses, *self._texts))
+            yield list(map(",".join, zip(before, lines(_judged_columns(judged, found, said)), behind, strict=True)))
 
 
 def records(store: Store) -> Iterator[dict[str, Any]]:
@@ -430,10 +433,8 @@ def export(store: Store, stem: str, fresh: Fresh | None = None) -> list[str]:
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)
         rows.writerow(columns(store))
-        if fresh is not None:
-            rows.writelines(fresh.lines())
-        for some in _batches(store) if fresh is None else ():
-            rows.writecolumns(some)
+        for text in map(lines, _batches(store)) if fresh is None else fresh.lines():
+            rows.writelines(text)
     for name in written[1:]:
         _write_parquet(store, name)
     return written
