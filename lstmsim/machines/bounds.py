@@ -7,7 +7,7 @@
   the design is simulated. None may be told of a design that can be simulated.
 * `able(core, model)`: which cores can run a model.
 * `least(core, model, steps, interval, batch)`: a `Least`.
-* `contexts(core)`: jobs that a core holds at once.
+* `contexts(core)`, `peak(core)`: jobs that a core holds at once; multiply-accumulates that it can do in a cycle.
 * `loads(chip, cores, counts, jobs)`: the least makespan that a memory beside the chip gives; None without one.
 * `axes(core)`: keys of a core that are worth a try, with values, for spaces that nobody has given; may be left out.
 

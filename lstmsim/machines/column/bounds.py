@@ -107,6 +107,11 @@ def able(core: Cores, model: Model) -> Column:
     return fine
 
 
+def peak(core: Cores) -> Column:
+    """Multiply-accumulates that a core can do in a cycle."""
+    return core.npe
+
+
 def contexts(core: Cores) -> Column:
     """Jobs that a core holds at once: one a thread."""
     return core.threads

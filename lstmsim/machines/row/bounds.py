@@ -44,6 +44,11 @@ def able(core: Any, model: Model) -> Column:
     return np.asarray(all(each.cell.name in PROGRAMS and each.cell == CELLS[each.cell.name] for each in model.layers))
 
 
+def peak(core: Any) -> Column:
+    """Multiply-accumulates that a core can do in a cycle."""
+    return core.npe
+
+
 def contexts(core: Any) -> Column:
     """Jobs that a core holds at once."""
     return np.asarray(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Measure:
 
     def judged(self, point: int) -> tuple[str, tuple[float, ...]]:
         """Why a point is out, and what is minimised of it as far as it is known without a simulation."""
-        plain = (0.0,) * len(self.names)
+        plain = (-inf,) * len(self.names)
         if self.judge.device is None and all(OBJECTIVES.get(each, BEARS) for each in self.names):
             return "", plain
         try:
@@ -82,11 +83,12 @@ class Measure:
         return out, plain if out else tuple(self._static(each, scenario) for each in self.names)
 
     def _static(self, name: str, scenario: Scenario) -> float:
+        """What is known of a design before a simulation; nothing: it may be any number."""
         if name == "npe":
             return float(sum(each.peak for each in scenario.chip.core_figures))
         if name == "energy_j":
             return energy_of(scenario)
-        return self.judge.judged(scenario).share or 0.0 if name == "share" else 0.0
+        return self.judge.judged(scenario).share or 0.0 if name == "share" else -inf
 
     def choice(self, point: int, objective: tuple[float, ...]) -> Choice:
         """A design with what it takes of the device."""

@@ -50,7 +50,7 @@ class Walker(Protocol):
     batches: tuple[int, int]
 
     def judged(self, point: int) -> tuple[str, tuple[float, ...]]:
-        """Why a point is out (empty: it is not), and values that are known before a simulation (the others are 0)."""
+        """Why a point is out (empty: it is not), and values that are known before a simulation (others: -inf)."""
 
     def simulated(self, points: Sequence[int], best: NDArray[np.float64] | None = None) -> list[Simulated]:
         """Simulate points, in their order; best: values that are reached already."""

@@ -130,6 +130,7 @@ def bounds_of(seed: int, most: int) -> Counter[str]:
             numbers, one = truth.outcomes[points[place]].numbers, truth.scenarios[points[place]]
             counts["points"] += 1
             assert waits[place] / one.chip.frequency_mhz / 1000 * (1 - 1e-12) <= numbers[P95], (seed, points[place])
+            assert np.broadcast_to(own.peak, points.shape)[place] == sum(each.peak for each in one.chip.core_figures)
             fit = Judge(there).fit(one) if counts["fits"] < 40 else None
             if fit is not None:
                 counts["fits"] += 1
@@ -148,6 +149,12 @@ def test_a_row_wise_npu_equals_exhaustive_simulation() -> None:
     assert [each.objective for each in found.best] == [truth.values[each.point] for each in found.best]
     assert (found.proven, found.bounded, add_up(found)) == (True, True, 48)
     assert sum(found.pruned.values()) > 10
+    multipliers = every(space_of(base, space_axes, []), ["npe"], Judge(None)).values
+    for box in space_of(base, space_axes, []).boxes():
+        assert isinstance(box, Box)
+        own = bounded(box)
+        assert own is not None
+        assert [(each,) for each in own.peak.tolist()] == [multipliers[point] for point in box.points]
 
 
 def test_members_of_batches_share_the_thread_of_the_batch() -> None:

@@ -58,7 +58,7 @@ class Bounded:
         first arrival to the last one; empty where some jobs are not bounded.
     shared: of contexts and units the least cycles that any job takes there, and how many there are.
     comes: all arrivals, ascending.
-    npe: multipliers.
+    peak: multiply-accumulates that the chip can do in a cycle.
     """
 
     broken: dict[str, Column]
@@ -71,7 +71,7 @@ class Bounded:
     spread: int = 0
     shared: tuple[tuple[Column, Column], ...] = ()
     comes: tuple[int, ...] = ()
-    npe: Column = 0
+    peak: Column = 0
 
 
 def bounded(box: Box) -> Bounded | None:
@@ -159,8 +159,9 @@ class _Bounding:
             each = [[self.best(kind, "work", unit) for kind in kinds] for unit in self.units(kinds)]
             works = [(reduce(np.minimum, own), np.asarray(count)) for own in each]
             shared["shared"] = ((reduce(np.minimum, shared["held"]), shared["contexts"]), *works)
-        npe = sum(np.asarray(core.npe) * number for core, number in zip(self.cores, self.box.counts, strict=True))
-        return Bounded(broken, makespan, tuple(latencies), leave, whole, npe=npe, **shared)
+        both = zip(self.cores, self.box.counts, strict=True)
+        peak = sum(np.asarray(self.machine.peak(core)) * number for core, number in both)
+        return Bounded(broken, makespan, tuple(latencies), leave, whole, peak=peak, **shared)
 
     def _kinds(self, jobs: Sequence[Job], count: int) -> list[_Kind]:
         made: dict[Any, _Kind] = {}

@@ -72,7 +72,7 @@ def _least(objective: str, own: Bounded, box: Box) -> tuple[Column, tuple[Column
         cycles = percentile_of(own, PERCENT_OF[objective])
         return cycles / box.scenario.chip.frequency_mhz / 1000 * _ROUNDED, (0, ["latency"])
     if not OBJECTIVES[objective]:
-        return own.npe if objective == "npe" else 0.0, (0, ["what it takes"])
+        return own.peak if objective == "npe" else 0.0, (0, ["what it takes"])
     table = np.stack([np.broadcast_to(each, box.points.shape) for each in own.makespan.values()] or [0 * box.points])
     best = table.max(axis=0)
     due = (table.argmax(axis=0), list(own.makespan) or [""])
