@@ -107,12 +107,14 @@ def _doubt(one: Latencies, other: Latencies) -> str:
 def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     """The answer for models that run alone: how many of them each machine wins, and what all together say."""
     wins: Counter[int] = Counter()
+    seconds: Counter[int] = Counter()
     leads = []
     for entries in comparison.entries:
         times = {number: ms for number in rivals if (ms := entries[number].ms) is not None}
         if len(times) > 1:
             first, second = _least(times)
             wins.update(first)
+            seconds.update(second)
             leads.append(times[second[0]] / times[first[0]] if len(first) == 1 else 1.0)
     models = len(comparison.workloads)
     if not leads:
@@ -123,7 +125,7 @@ def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     (winner, most), *others = wins.most_common()
     if most == len(leads) and min(leads) > 1:
         lead = ranged(*(three_digits(end) for end in (min(leads), max(leads))))
-        return f"{_names(comparison, [winner])} is fastest on {of}, {lead} times as fast as the next"
+        return f"{_names(comparison, [winner])} is fastest on {of}, {lead} times as fast as the next ({_names(comparison, list(seconds))})"
     won = listed([f"{_names(comparison, [number])} on {count}" for number, count in [(winner, most), *others]], "and")
     return f"No machine alone is fastest on {of}: {won}{_on_average(comparison, rivals)}"
 

@@ -58,7 +58,7 @@ def test_a_published_design_is_marked_and_no_rival_of_the_chip_that_describes_it
 
 
 MODELS = {
-    ((3.0, 1.5), (6.0, 2.0)): "b is fastest on all 2 models, 2.00 to 3.00 times as fast as the next.",
+    ((3.0, 1.5), (6.0, 2.0)): "b is fastest on all 2 models, 2.00 to 3.00 times as fast as the next (a).",
     (
         (3.0, 1.5),
         (2.0, None),
