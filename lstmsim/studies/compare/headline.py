@@ -125,7 +125,8 @@ def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     (winner, most), *others = wins.most_common()
     if most == len(leads) and min(leads) > 1:
         lead = ranged(*(three_digits(end) for end in (min(leads), max(leads))))
-        return f"{_names(comparison, [winner])} is fastest on {of}, {lead} times as fast as the next ({_names(comparison, list(seconds))})"
+        ahead = f"{lead} times as fast as the next ({_names(comparison, list(seconds))})"
+        return f"{_names(comparison, [winner])} is fastest on {of}, {ahead}"
     won = listed([f"{_names(comparison, [number])} on {count}" for number, count in [(winner, most), *others]], "and")
     return f"No machine alone is fastest on {of}: {won}{_on_average(comparison, rivals)}"
 

@@ -62,7 +62,7 @@ MODELS = {
     (
         (3.0, 1.5),
         (2.0, None),
-    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next.",
+    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next (a).",
     ((3.0, 1.5), (1.0, 8.0)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
     "a is 2.00 times as fast as b by the geometric mean.",
     ((3.0, 1.5, 9.0), (1.0, 8.0, None)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
