@@ -79,7 +79,7 @@ def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
     growing = [number for number, each in own.items() if each.unstable]
     unknown = [number for number, each in own.items() if each.verdict == "cannot tell"]
     able = sorted((number for number in own if number not in growing), key=lambda number: own[number].mean.value)
-    queue = f"more comes than {_names(comparison, growing)} can do" if growing else ""
+    queue = f"more requests come than {_names(comparison, growing)} can serve" if growing else ""
     if not able:
         return f"No machine keeps up with the requests of {name}: {queue}"
     best, *others = able

@@ -97,10 +97,12 @@ def test_where_jobs_come_over_time_an_answer_stands_only_where_intervals_are_apa
 def test_where_a_queue_grows_the_others_are_compared() -> None:
     growing = latencies(9.0, verdict="unstable")
     alone = headline(comparison(latencies(3.0), growing))
-    assert alone == "a alone keeps up with the requests of s: mean latency 3.00 ms; more comes than b can do."
+    assert (
+        alone == "a alone keeps up with the requests of s: mean latency 3.00 ms; more requests come than b can serve."
+    )
     two = headline(comparison(latencies(3.0), growing, latencies(2.0)))
     assert two.endswith(
-        "c answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as a; more comes than b can do."
+        "c answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as a; more requests come than b can serve."
     )
     assert headline(comparison(growing, growing)).startswith("No machine keeps up with the requests of s")
     unknown = headline(comparison(latencies(3.0), latencies(2.0, verdict="cannot tell"), growing))
