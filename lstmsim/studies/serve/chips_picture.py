@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 
-from lstmsim.report.pictures.figures import Picture, drawn, job_style
+from lstmsim.report.pictures.figures import Picture, drawn, line_look
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.serve.chips import ChipRates
-
-_MARKERS = "osD^vP*X"
-#: Colours of `job_style` in an order in which lines on white are distinct.
-_ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
 
 
 def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
@@ -41,8 +37,7 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
                 label=label,
                 capsize=3,
                 linewidth=1.2,
-                color=job_style(_ORDER[place % len(_ORDER)]).fill,
-                marker=_MARKERS[place % len(_MARKERS)],
+                **line_look(place),
             )
         axes.set_xscale("log")
         if any(each.rate for each in found.rates):
