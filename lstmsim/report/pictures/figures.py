@@ -25,6 +25,18 @@ from lstmsim.base.files import refuse_if_read, whole_file
 from lstmsim.report.figures_text import cut
 from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES, SCREEN, Look, Style
 
+#: Colours of `job_style` in an order in which lines on white are distinct, and marks of points.
+_LINES, MARKERS = (0, 2, 5, 6, 1, 4, 7, 3), "osD^vP*X"
+
+
+def line_look(number: int) -> dict[str, Any]:
+    """Give colour and marker of a curve by its number.
+
+    >>> line_look(0) == line_look(8) == {"color": "#0072B2", "marker": "o"}
+    True
+    """
+    return {"color": job_style(_LINES[number % len(_LINES)]).fill, "marker": MARKERS[number % len(MARKERS)]}
+
 
 def job_style(number: int) -> Style:
     """Give the style of a job by its place in the scenario: first eight colours, then hatches too."""

@@ -79,7 +79,7 @@ def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
     growing = [number for number, each in own.items() if each.unstable]
     unknown = [number for number, each in own.items() if each.verdict == "cannot tell"]
     able = sorted((number for number in own if number not in growing), key=lambda number: own[number].mean.value)
-    queue = f"more comes than {_names(comparison, growing)} can do" if growing else ""
+    queue = f"more requests come than {_names(comparison, growing)} can serve" if growing else ""
     if not able:
         return f"No machine keeps up with the requests of {name}: {queue}"
     best, *others = able
@@ -107,12 +107,14 @@ def _doubt(one: Latencies, other: Latencies) -> str:
 def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     """The answer for models that run alone: how many of them each machine wins, and what all together say."""
     wins: Counter[int] = Counter()
+    seconds: Counter[int] = Counter()
     leads = []
     for entries in comparison.entries:
         times = {number: ms for number in rivals if (ms := entries[number].ms) is not None}
         if len(times) > 1:
             first, second = _least(times)
             wins.update(first)
+            seconds.update(second)
             leads.append(times[second[0]] / times[first[0]] if len(first) == 1 else 1.0)
     models = len(comparison.workloads)
     if not leads:
@@ -123,7 +125,8 @@ def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     (winner, most), *others = wins.most_common()
     if most == len(leads) and min(leads) > 1:
         lead = ranged(*(three_digits(end) for end in (min(leads), max(leads))))
-        return f"{_names(comparison, [winner])} is fastest on {of}, {lead} times as fast as the next"
+        ahead = f"{lead} times as fast as the next ({_names(comparison, list(seconds))})"
+        return f"{_names(comparison, [winner])} is fastest on {of}, {ahead}"
     won = listed([f"{_names(comparison, [number])} on {count}" for number, count in [(winner, most), *others]], "and")
     return f"No machine alone is fastest on {of}: {won}{_on_average(comparison, rivals)}"
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 
-from lstmsim.report.pictures.figures import Picture, drawn, job_style
+from lstmsim.report.pictures.figures import MARKERS, Picture, drawn, line_look
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.serve.chips import ChipRates
 
-_MARKERS = "osD^vP*X"
 #: Of sizes of batches, the smallest first.
 _DASHES = ("-", "--", ":", "-.")
-#: Colours of `job_style` in an order in which lines on white are distinct.
-_ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
 
 
 def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None, *, look: Look = SCREEN) -> Picture:
@@ -48,8 +45,7 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
                 capsize=3,
                 linewidth=1.2,
                 linestyle=_DASHES[0 if batch is None else sizes.index(batch) % len(_DASHES)],
-                color=job_style(_ORDER[place % len(_ORDER)]).fill,
-                marker=_MARKERS[place % len(_MARKERS)],
+                **line_look(place),
             )
         axes.set_xscale("log")
         if any(each.rate for each in found.rates):
@@ -61,7 +57,7 @@ def plot_saturation(found: ChipRates, path: str | os.PathLike[str] | None = None
         axes.grid(color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)
         legend = axes.legend(fontsize="small", frameon=False)
-        if len(lines) > len(_MARKERS) // 2:
+        if len(lines) > len(MARKERS) // 2:
             legend.set_loc("center left")
             legend.set_bbox_to_anchor((1.0, 0.5))
         figure.head([f"Rate that keeps the bound, {found.scenario}"], axes)

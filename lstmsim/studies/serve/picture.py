@@ -11,13 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, unit_of
+from lstmsim.report.pictures.figures import Picture, drawn, letters, line_look, short, unit_of
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
-#: Colours of `job_style` in an order in which lines on white are distinct.
-_ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
-_MARKERS = "osD^vP*X"
 _GRID = "#DDDDDD"
 _DARK = "#333333"
 _GREY = "#777777"
@@ -85,8 +82,7 @@ def plot_load_latency(
 
 def _looks(curves: LoadLatency, machine: Machine) -> dict[str, Any]:
     """Colour and marker of a machine's curve."""
-    place = curves.machines.index(machine)
-    return {"color": job_style(_ORDER[place % len(_ORDER)]).fill, "marker": _MARKERS[place % len(_MARKERS)]}
+    return line_look(curves.machines.index(machine))
 
 
 def _cdf_load(curves: LoadLatency) -> float | None:

@@ -17,11 +17,10 @@ from lstmsim.base.units import tops
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.target import MemoryRate
 from lstmsim.report.figures_text import three_digits
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, write_out
+from lstmsim.report.pictures.figures import MARKERS, Picture, drawn, job_style, letters, short, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.simulate.run import Run
 
-_MARKERS = "osD^vP*X"
 _MOST_NAMED = 16
 _ROOF = "#333333"
 _COLUMNS = ("jobs", "layer", "macs", "cycles", "macs_per_cycle", "macs_per_weight", "macs_per_byte")
@@ -138,7 +137,7 @@ def _draw(figure: Picture, points: Sequence[RooflinePoint], peak: int, rate: Mem
     names = list(dict.fromkeys(each.name for each in points))
     handles = []
     for place, each in zip(places, points, strict=True):
-        marker = _MARKERS[(each.layer or 0) % len(_MARKERS)]
+        marker = MARKERS[(each.layer or 0) % len(MARKERS)]
         colour = job_style(names.index(each.name)).fill
         look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "markersize": 6.5}
         handles += panel.plot([place], [each.macs / each.cycles], markeredgecolor="#222222", **look)

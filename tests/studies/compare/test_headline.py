@@ -58,11 +58,11 @@ def test_a_published_design_is_marked_and_no_rival_of_the_chip_that_describes_it
 
 
 MODELS = {
-    ((3.0, 1.5), (6.0, 2.0)): "b is fastest on all 2 models, 2.00 to 3.00 times as fast as the next.",
+    ((3.0, 1.5), (6.0, 2.0)): "b is fastest on all 2 models, 2.00 to 3.00 times as fast as the next (a).",
     (
         (3.0, 1.5),
         (2.0, None),
-    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next.",
+    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next (a).",
     ((3.0, 1.5), (1.0, 8.0)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
     "a is 2.00 times as fast as b by the geometric mean.",
     ((3.0, 1.5, 9.0), (1.0, 8.0, None)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
@@ -97,10 +97,12 @@ def test_where_jobs_come_over_time_an_answer_stands_only_where_intervals_are_apa
 def test_where_a_queue_grows_the_others_are_compared() -> None:
     growing = latencies(9.0, verdict="unstable")
     alone = headline(comparison(latencies(3.0), growing))
-    assert alone == "a alone keeps up with the requests of s: mean latency 3.00 ms; more comes than b can do."
+    assert (
+        alone == "a alone keeps up with the requests of s: mean latency 3.00 ms; more requests come than b can serve."
+    )
     two = headline(comparison(latencies(3.0), growing, latencies(2.0)))
     assert two.endswith(
-        "c answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as a; more comes than b can do."
+        "c answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as a; more requests come than b can serve."
     )
     assert headline(comparison(growing, growing)).startswith("No machine keeps up with the requests of s")
     unknown = headline(comparison(latencies(3.0), latencies(2.0, verdict="cannot tell"), growing))
