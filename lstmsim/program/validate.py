@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Phase, Program, Task
+from lstmsim.program.program import MAX_SPREAD, POOL_POLICIES, Buffer, Core, Phase, Program, Task
 from lstmsim.program.stall_reasons import CAUSES
 
 
@@ -163,9 +163,26 @@ def validate(program: Program) -> None:
                     f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, task.slots(kind), units)
                 )
         faults.extend(f"task {task.name}: {fault}" for fault in _moldable(task, program.cores))
+    faults += _pools(program)
     faults += barrier_faults(program) if not faults else ()
     if faults:
         raise ProgramError("\n".join(faults))
+
+
+def _pools(program: Program) -> Iterator[str]:
+    for number, pool in enumerate(program.pools):
+        if pool.most < 1 or pool.wait < 0 or pool.policy not in POOL_POLICIES:
+            yield f"pool {number}: takes {pool.most} tasks, waits {pool.wait} cycles by policy {pool.policy!r}"
+    for task in program.tasks:
+        if task.pool is None:
+            continue
+        if not 0 <= task.pool < len(program.pools):
+            yield f"task {task.name}: waits in pool {task.pool}, of {len(program.pools)}"
+        elif task.in_rounds(program.pools):
+            if task.length < 1:
+                yield f"task {task.name}: goes on step by step and has {task.length} steps"
+            if task.gang or task.weight_set or task.starts is not None or task.until is not None:
+                yield f"task {task.name}: goes on step by step, so it has no gang, no weight set and no barriers"
 
 
 def _core(index: int, core: Core) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import ENGINES, run
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Pool, Program, Task, Unit, WeightSet
 from lstmsim.program.validate import quiet_faults, validate
 
 CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
@@ -27,7 +27,18 @@ def with_extra(operation: Operation, *columns: tuple[int, ...]) -> Program:
     return Program((CORE,), (Task("t", ((0, phases),), (), (0,)),))
 
 
+def in_pool(pool: Pool, **keys: object) -> Program:
+    (task,) = program(PLAIN).tasks
+    return Program((CORE,), (replace(task, pool=0, **keys),), pools=(pool,))  # type: ignore[arg-type]
+
+
+ROUNDS = Pool(2, policy="continuous")
 FAULTS = [
+    (in_pool(Pool(0)), "pool 0: takes 0 tasks"),
+    (in_pool(Pool(1, policy="sometimes")), "by policy 'sometimes'"),
+    (replace(in_pool(Pool(1)), pools=()), "waits in pool 0, of 0"),
+    (in_pool(ROUNDS), "goes on step by step and has 0 steps"),
+    (in_pool(ROUNDS, length=1, weight_set=WeightSet(7, 1, 0)), "so it has no gang, no weight set and no barriers"),
     (program(Operation(2)), "unit 2 does not exist"),
     (Program((Core(0, (Unit("array", "sleepy"),)),), ()), "core 0, unit array: no policy called 'sleepy'"),
     (program(Operation(0, cycles=0)), "cycles must be at least 1, count at least 0"),

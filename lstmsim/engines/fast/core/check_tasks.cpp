@@ -168,6 +168,10 @@ class TaskChecker {
                                            {"ends", each.ends}, {"until", each.until}}) {
             row.row_or_none(column, barrier, p.barriers.size());
         }
+        const i64 pool = p.profiles[each.profile].pool;
+        if (pool != NONE && p.pools[pool].policy == CONTINUOUS && (each.starts != NONE || each.until != NONE)) {
+            row.refuse("profile", each.profile, "which goes on step by step, but it has barriers");
+        }
         if (each.after != NONE && each.behind != NONE) row.refuse("behind", each.behind, "but it comes after a task");
     }
 
