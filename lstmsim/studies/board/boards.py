@@ -113,8 +113,8 @@ def pll_for(board: Board, mhz: float) -> Pll | None:
             continue
         for feedback in range(1, _MOST + 1):
             made = start * feedback / divider
-            output = round(600 / made) or 1
-            if output <= _MOST and _OSCILLATOR[0] <= made * output <= _OSCILLATOR[1]:
+            output = min(_MOST, max(1, round(600 / made)))
+            if _OSCILLATOR[0] <= made * output <= _OSCILLATOR[1]:
                 found.append(Pll(divider, feedback, output, made))
     best = min(found, key=lambda each: (abs(each.mhz - mhz), each.input))
     if abs(best.mhz - mhz) > 1e-9 * mhz:

@@ -71,7 +71,12 @@ def test_what_keeps_a_design_from_a_board_is_said_before_a_file_is_written(tmp_p
     wrong = [
         (large, "ulx3s-12f", None, "--board: ulx3s-12f has 28 multipliers"),
         (TINY, "ulx3-85f", None, "did you mean 'ulx3s-85f'"),
-        (TINY, "ulx3s-85f", 61.37, "--clock: the PLL of ulx3s-85f cannot make 61.37 MHz from 25; the nearest is 60.7143"),
+        (
+            TINY,
+            "ulx3s-85f",
+            61.37,
+            "--clock: the PLL of ulx3s-85f cannot make 61.37 MHz from 25; the nearest is 60.7143",
+        ),
         (TINY, "ulx3s-85f", 3.125, "3.125 cycles a bit at 3.125 MHz"),
         (tight, "ulx3s-85f", None, "the schedule memory of a board gives one a cycle"),
     ]

@@ -61,6 +61,7 @@ module npu_bridge #(
   localparam [2:0] ACT = 4;
   localparam [2:0] FETCH = 5;
   localparam [2:0] ANSWER = 6;
+  localparam [2:0] CHECK = 7;
   reg [2:0] state;
   reg [8:0] place;
   reg [7:0] length;
@@ -96,7 +97,7 @@ module npu_bridge #(
   reg [31:0] word;
   reg gather_wait;
   wire [31:0] gathered = {payload_byte, word[31:8]};
-  wire [3:0] space = gathered[31:28];
+  wire [3:0] space = bus_address[31:28];
   wire may_write = (space >= 1 && space <= 6) || space == 8 || space == 10;
   wire may_read = space == 9 || space == 10;
 
@@ -182,10 +183,14 @@ module npu_bridge #(
             if (!addressed) begin
               addressed <= 1'b1;
               bus_address <= gathered;
-              if (command == WRITE ? !may_write : !may_read) answer(NOT_THERE);
+              state <= CHECK;
             end else state <= ACT;
           end
         end
+      // From the address's register: from the payload's memory it would be the longest path of the bridge.
+      CHECK:
+        if (command == WRITE ? may_write : may_read) state <= GATHER;
+        else answer(NOT_THERE);
       ACT:
         if (command == WRITE) begin
           bus_write <= 1'b1;
