@@ -105,6 +105,7 @@ def _board_files(
     board = board_named(name)
     mhz = board.clock.mhz if clock is None else clock
     pll = pll_for(board, mhz)
+    mhz = mhz if pll is None else pll.mhz
     refuse(hardware.schedule_mistakes(design))
     modules: dict[str, str]
     modules, data = hardware.board_files(design, events, files)
