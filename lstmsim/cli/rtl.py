@@ -46,7 +46,12 @@ def rtl_command(files: Outputs, scenario: str, folder: str, **asked: Any) -> Non
     for text in (slow, counting):
         if text:
             remark(text)
-    doing = ["writing", *["simulating"] * verify, *["synthesizing"] * (synth is not None)]
+    doing = [
+        "writing",
+        *["simulating"] * verify,
+        *["synthesizing"] * (synth is not None),
+        *["building"] * asked["build"],
+    ]
     with status(f"{listed(doing, 'and')} the RTL"):
         report = run_rtl(loaded, folder, vcd=files.paths.get("vcd"), **asked)
     for text in report.remarks:

@@ -65,7 +65,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "GemmScaling": (lambda: lstmsim.run_gemm_threads(8, 64, 64, threads=[1, 4], baselines=False), 2),
     "FusionReport": (lambda: lstmsim.run_fusion("softmax", sizes={"rows": 8}), 4),
     "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 7),
-    "BoardReport": (board_report, -1),
+    "BoardReport": (board_report, None),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "Design": (lambda: lstmsim.design(PLAIN, "none", axes={"chip.cores.0.ep": [4, 8, 16]}, jobs=1), 1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),

@@ -95,7 +95,8 @@ class Pll:
 
 #: Bounds of an EHXPLLL in MHz: of the phase detector and of the oscillator (YosysHQ/prjtrellis, libtrellis/tools/
 #: ecppll.cpp), and the most that a divider divides by.
-_DETECTOR, _OSCILLATOR, _MOST = (3.125, 400), (400, 800), 128
+#: A clock is made if it is met within a part in ten thousand, as people write them.
+_DETECTOR, _OSCILLATOR, _MOST, _NEAR = (3.125, 400), (400, 800), 128, 1e-4
 
 
 def pll_for(board: Board, mhz: float) -> Pll | None:
@@ -113,11 +114,11 @@ def pll_for(board: Board, mhz: float) -> Pll | None:
             continue
         for feedback in range(1, _MOST + 1):
             made = start * feedback / divider
-            output = round(600 / made) or 1
-            if output <= _MOST and _OSCILLATOR[0] <= made * output <= _OSCILLATOR[1]:
+            output = min(_MOST, max(1, round(600 / made)))
+            if _OSCILLATOR[0] <= made * output <= _OSCILLATOR[1]:
                 found.append(Pll(divider, feedback, output, made))
     best = min(found, key=lambda each: (abs(each.mhz - mhz), each.input))
-    if abs(best.mhz - mhz) > 1e-9 * mhz:
+    if abs(best.mhz - mhz) > _NEAR * mhz:
         text = f"the PLL of {board.name} cannot make {mhz:g} MHz from {start:g}; the nearest is {best.mhz:.6g}"
         raise InputError(Mistake("--clock", text))
     return best

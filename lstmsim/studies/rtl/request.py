@@ -47,4 +47,6 @@ class RtlRequest:
         float | None,
         Key("With --board: clock of the design in MHz.", above=0, high=1000, follows="that of the board's oscillator"),
     ] = None
+    build: Annotated[bool, Key("With --board: make the bitstream, by Yosys, nextpnr and ecppack.")] = False
+    seeds: Annotated[int, Key("With --build: how many seeds of placement are tried.", low=1, high=100)] = 1
     engine: Engine = "fast"

@@ -13,6 +13,7 @@ from lstmsim.base.records import record
 from lstmsim.machines.registry import capability
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
 from lstmsim.report.results import Table
+from lstmsim.studies.board.build import Build
 from lstmsim.studies.rtl.synthesis import Synthesis
 from lstmsim.studies.simulate.run import Run
 
@@ -179,6 +180,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     verified: the comparison with a simulation of the RTL; None: it was not asked for.
     synthesis: what Yosys made of it; None: it was not asked for.
     remarks: further sentences.
+    build: bitstreams that were made; None: none was asked for.
     """
 
     run: Run
@@ -192,6 +194,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     verified: Verified | None
     synthesis: Synthesis | None
     remarks: tuple[str, ...]
+    build: Build | None = None
 
     @property
     def hardware(self) -> Any:

@@ -12,6 +12,7 @@ from lstmsim.base.processes import scratch_folder
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import KINDS, capability, target_of
 from lstmsim.program.accounts import named_cycles
+from lstmsim.studies.board.build import build, refuse_tools
 from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
@@ -76,9 +77,10 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth)
+    built = build(name, request.seeds) if request.build else None
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
-    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks)
+    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, built)
 
 
 def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
@@ -103,6 +105,7 @@ def _board_files(
     board = board_named(name)
     mhz = board.clock.mhz if clock is None else clock
     pll = pll_for(board, mhz)
+    mhz = mhz if pll is None else pll.mhz
     refuse(hardware.schedule_mistakes(design))
     modules: dict[str, str]
     modules, data = hardware.board_files(design, events, files)
@@ -163,12 +166,16 @@ def _refuse_options(request: RtlRequest) -> None:
     wrong = [] if request.vcd is None or request.verify else wrong
     if request.clock is not None and request.board is None:
         wrong.append(Mistake("clock", "only with board: without one nobody needs it"))
+    if request.build and request.board is None:
+        wrong.append(Mistake("build", "only with board: without one there is nothing to build for"))
     if request.timing_only:
         given = {name: text for name, (value, text) in without.items() if value is not None}
         wrong += [Mistake(name, f"not with timing_only: {text}") for name, text in given.items()]
     refuse(wrong)
     if request.synth is not None:
         yosys_program()
+    if request.build:
+        refuse_tools()
 
 
 def hardware_of(chip: Chip) -> Any:

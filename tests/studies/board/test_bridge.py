@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,22 @@ def test_noise_on_the_line_is_answered_once_there_is_silence(program: Path) -> N
     assert said[0].said[2::7][:1] == bytes((DAMAGED,))
     assert said[1].said == message(1, DONE)
     assert not said[0].written
+
+
+def test_a_system_reads_and_writes_over_wishbone(tmp_path: Path) -> None:
+    verilog = files("lstmsim.machines.column.rtl") / "verilog" / "board" / "npu_wishbone.v"
+    names = [str(verilog), *(str(Path(__file__).with_name(name)) for name in ("stub_system.v", "wishbone_bench.v"))]
+    target = str(tmp_path / "bench.vvp")
+    subprocess.run(["iverilog", "-g2005", "-s", "bench", "-o", target, *names], check=True)
+    done = subprocess.run(["vvp", "-n", target], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "W 10000003 00000007",
+        "ack 00000000",
+        "W a0000000 00000001",
+        "ack 00000000",
+        "ack a0000004",
+        "ack 90000123",
+        "err 00000000",
+        "err 90000123",
+        "ack a0000002",
+    ]

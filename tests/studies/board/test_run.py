@@ -12,7 +12,12 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.machines.rtl import Event
+from lstmsim.studies.board.lines import simulated_line
+from lstmsim.studies.board.protocol import Link
+from lstmsim.studies.board.records import events_of
+from lstmsim.studies.board.run import _load, _records
 from lstmsim.studies.rtl.result import read_log
+from lstmsim.studies.rtl.simulators import simulator_of
 from tests.cli import runner
 from tests.studies.board.scenarios import TINY, board_report
 from tests.studies.rtl.needed import long_run, needs_icarus, needs_verilator
@@ -53,7 +58,7 @@ def test_a_design_runs_over_pins_as_lstmsim_says(design: Path) -> None:
 def test_drawn_scenarios_run_over_pins_as_lstmsim_says(seed: int, tmp_path: Path) -> None:
     pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
     for number in range(seed * 100, seed * 100 + 100):
-        scenario: Mapping[str, Any] = drawn(number)
+        scenario: Mapping[str, Any] = drawn(number, 1 + number % 3)
         try:
             lstmsim.run_rtl(scenario, tmp_path / "design", random_weights=1, board="ulx3s-85f")
         except InputError:
@@ -71,7 +76,12 @@ def test_what_keeps_a_design_from_a_board_is_said_before_a_file_is_written(tmp_p
     wrong = [
         (large, "ulx3s-12f", None, "--board: ulx3s-12f has 28 multipliers"),
         (TINY, "ulx3-85f", None, "did you mean 'ulx3s-85f'"),
-        (TINY, "ulx3s-85f", 61.37, "--clock: the PLL of ulx3s-85f cannot make 61.37 MHz from 25; the nearest is 60.7143"),
+        (
+            TINY,
+            "ulx3s-85f",
+            61.37,
+            "--clock: the PLL of ulx3s-85f cannot make 61.37 MHz from 25; the nearest is 60.7143",
+        ),
         (TINY, "ulx3s-85f", 3.125, "3.125 cycles a bit at 3.125 MHz"),
         (tight, "ulx3s-85f", None, "the schedule memory of a board gives one a cycle"),
     ]
@@ -106,3 +116,38 @@ def test_a_folder_without_a_board_is_refused(tmp_path: Path) -> None:
     done = runner.call("board", "run", str(tmp_path))
     assert done.exit_code == 2
     assert "is no file of format lstmsim/board/1: run lstmsim rtl --board" in done.output
+
+
+@needs_icarus
+def test_jobs_run_that_are_posted_over_the_wire_and_results_without_a_place_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
+    lstmsim.run_rtl(TINY, tmp_path / "design", random_weights=1, board="ulx3s-85f")
+    header = tmp_path / "design/board/npu_system.vh"
+    header.write_text(header.read_text().replace("RESULTS = 15;", "RESULTS = 4;"))
+    data = json.loads((tmp_path / "design/board/board.json").read_text())
+    names = [
+        f"{part}/{each.name}"
+        for part in ("rtl", "board", "board/sim")
+        for each in (tmp_path / "design" / part).glob("*.v")
+    ]
+    names.remove("board/top.v")
+    with simulated_line(simulator_of("icarus"), str(tmp_path / "design"), sorted(names), 1_000_000) as line:
+        link = Link(line)
+        assert link.read(0xA0000002, 2) == [4, len(data["schedule"])]
+        _load(link, str(tmp_path / "design"))
+        link.write(0xA0000003, [0])
+        link.write(0xA0000000, [1])
+        # an empty schedule runs, and nothing happens
+        assert link.read(0xA0000004, 1) == [2]
+        for job, steps in enumerate((2, 2, 3)):
+            link.write(0xA0000002, [job << 16 | steps])
+            link.write(0xA0000001, [job + 1])
+        state, _, records, lost, ended = link.read(0xA0000004, 5)
+        kept = events_of(data["record"], list(_records(link, data["record"], 4)))
+    assert (state, records, ended) == (3, 4, 3)
+    assert lost > 0
+    golden = read_log((tmp_path / "design/golden/events.txt").read_text().splitlines())
+    # all but the cycles
+    expected = [each.fields for each in golden if each.kind == "H"]
+    assert [each.fields for each in kept if each.kind == "H"] == expected[: sum(each.kind == "H" for each in kept)]
+    assert sum(each.kind == "H" for each in kept) > 1

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import lstmsim
+from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.directed import DIRECTED
 from tests.studies.rtl.needed import needs_icarus, needs_verilator
 
@@ -54,3 +55,16 @@ def test_yosys_finds_no_loop_and_no_second_driver(program: str, tmp_path: Path) 
     done = subprocess.run([path, "-q", "check.ys"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "")
     assert "arning" not in done.stderr
+
+
+@needs_icarus
+@needs_verilator
+def test_nothing_warns_of_a_board(tmp_path: Path) -> None:
+    lstmsim.run_rtl(TINY, tmp_path, random_weights=1, board="ulx3s-85f")
+    names = [f"{part}/{each.name}" for part in ("rtl", "board") for each in sorted((tmp_path / part).glob("*.v"))]
+    names.remove("board/top.v")
+    for top in ("npu_board", "npu_wishbone"):
+        words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "-Iboard", "--top-module", top, *names]
+        assert said(words, tmp_path) == ""
+        words = ["iverilog", "-g2005", "-Wall", "-I", "rtl", "-I", "board", "-s", top, "-o", "npu.vvp", *names]
+        assert said(words, tmp_path) == ""

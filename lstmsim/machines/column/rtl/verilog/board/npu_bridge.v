@@ -61,6 +61,7 @@ module npu_bridge #(
   localparam [2:0] ACT = 4;
   localparam [2:0] FETCH = 5;
   localparam [2:0] ANSWER = 6;
+  localparam [2:0] CHECK = 7;
   reg [2:0] state;
   reg [8:0] place;
   reg [7:0] length;
@@ -71,9 +72,12 @@ module npu_bridge #(
   reg [7:0] taken;
   reg [7:0] payload_byte;
   wire [8:0] payload_place = place - 9'd3;
-  wire in_payload = place >= 3 && payload_place < {1'b0, length};
-  wire last_byte = payload_place == {1'b0, length} + 9'd3 && place >= 3;
+  // Places move on with bytes only, so what they mean is known a cycle later, from registers.
+  reg in_payload;
+  reg last_byte;
   always @(posedge clock) begin
+    in_payload <= place >= 3 && payload_place < {1'b0, length};
+    last_byte <= place >= 3 && payload_place == {1'b0, length} + 9'd3;
     if (state == RECEIVE && came && in_payload) payload[payload_place[7:0]] <= byte_in;
     payload_byte <= payload[taken];
   end
@@ -96,7 +100,7 @@ module npu_bridge #(
   reg [31:0] word;
   reg gather_wait;
   wire [31:0] gathered = {payload_byte, word[31:8]};
-  wire [3:0] space = gathered[31:28];
+  wire [3:0] space = bus_address[31:28];
   wire may_write = (space >= 1 && space <= 6) || space == 8 || space == 10;
   wire may_read = space == 9 || space == 10;
 
@@ -109,18 +113,27 @@ module npu_bridge #(
   reg [31:0] out_word;
   reg word_ready;
   wire [8:0] out_payload = out_place - 9'd3;
-  wire out_in_payload = out_place >= 3 && out_payload < {1'b0, out_length};
+  // Likewise from registers: a byte goes out in many cycles.
+  reg settled;
+  reg out_in_payload;
+  reg out_last;
+  reg out_more;
+  reg out_there;
   wire [1:0] crc_byte = out_payload[1:0] - out_length[1:0];
   reg [7:0] next_out;
-  always @* begin
+  always @(posedge clock) begin
+    out_in_payload <= out_place >= 3 && out_payload < {1'b0, out_length};
+    out_last <= out_place >= 3 && out_payload == {1'b0, out_length} + 9'd3;
+    out_more <= out_payload + 9'd1 < {1'b0, out_length};
+    out_there <= word_ready;
     case (out_place)
-      0: next_out = out_length;
-      1: next_out = number;
-      2: next_out = status;
-      default: next_out = out_in_payload ? out_word[7:0] : ~out_crc[8*crc_byte +: 8];
+      0: next_out <= out_length;
+      1: next_out <= number;
+      2: next_out <= status;
+      default: next_out <= out_place >= 3 && out_payload < {1'b0, out_length}
+        ? out_word[7:0] : ~out_crc[8*crc_byte +: 8];
     endcase
   end
-  wire out_last = out_place >= 3 && out_payload == {1'b0, out_length} + 9'd3;
 
   task answer(input [7:0] saying);
     begin
@@ -130,6 +143,7 @@ module npu_bridge #(
       out_length <= 8'd0;
       out_crc <= 32'hffffffff;
       word_ready <= 1'b0;
+      settled <= 1'b0;
     end
   endtask
 
@@ -155,7 +169,7 @@ module npu_bridge #(
         if (came) begin
           place <= place + 1'b1;
           if (broken) state <= SKIP;
-          else if (last_byte) state <= JUDGE;
+          else if (last_byte && place != 0) state <= JUDGE;
         end else if (place != 0 && paused) state <= SKIP;
       end
       SKIP: if (paused && !came) answer(DAMAGED);
@@ -182,10 +196,14 @@ module npu_bridge #(
             if (!addressed) begin
               addressed <= 1'b1;
               bus_address <= gathered;
-              if (command == WRITE ? !may_write : !may_read) answer(NOT_THERE);
+              state <= CHECK;
             end else state <= ACT;
           end
         end
+      // From the address's register: from the payload's memory it would be the longest path of the bridge.
+      CHECK:
+        if (command == WRITE ? may_write : may_read) state <= GATHER;
+        else answer(NOT_THERE);
       ACT:
         if (command == WRITE) begin
           bus_write <= 1'b1;
@@ -215,7 +233,8 @@ module npu_bridge #(
           out_word <= bus_word;
           word_ready <= 1'b1;
         end
-        if (ready && !send && (!out_in_payload || word_ready)) begin
+        settled <= 1'b1;
+        if (ready && !send && settled && (!out_in_payload || out_there)) begin
           send <= 1'b1;
           byte_out <= next_out;
           if (out_place < 3 || out_in_payload) out_crc <= crc_after(out_crc, next_out);
@@ -225,7 +244,7 @@ module npu_bridge #(
             if (out_payload[1:0] == 3) begin
               word_ready <= 1'b0;
               bus_address[23:0] <= bus_address[23:0] + 1'b1;
-              bus_read <= out_payload + 9'd1 < {1'b0, out_length};
+              bus_read <= out_more;
             end
           end
           if (out_last) begin

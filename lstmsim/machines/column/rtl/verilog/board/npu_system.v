@@ -72,7 +72,8 @@ module npu_system (
   reg [31:0] cycle;
   // The number of the cycle is known: -1 is the one in which the chip's reset ends.
   reg first;
-  wire [31:0] soon = cycle + 32'd2;
+  // Two more than `cycle`, without an adder.
+  reg [31:0] soon;
   wire begins = state == STAGING && fetched && !(there && due == 0);
   wire commit = state == RUNNING && gathered && group <= soon;
   assign take = there && (state == STAGING
@@ -119,10 +120,12 @@ module npu_system (
       gathered <= begins && there;
       late <= 1'b0;
       cycle <= NO_CYCLE;
+      soon <= 32'd1;
       first <= 1'b1;
     end else if (state == RUNNING) begin
       gathered <= there && take || gathered && !commit;
       if (commit && (group < soon || (there && due == group))) late <= 1'b1;
+      soon <= soon + 1'b1;
       if (!all_ended) cycle <= cycle + 1'b1;
       first <= 1'b0;
     end
