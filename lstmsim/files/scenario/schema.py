@@ -123,7 +123,7 @@ ARRIVAL_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "periodic": (("interval_cycles", "jitter_cycles"), ("start_cycle", "seed")),
     "poisson": (("rate_per_second",), ("seed",)),
     "bursty": (("on_rate_per_second", "mean_on_ms", "mean_off_ms"), ("seed",)),
-    "stream": (("frame_ms",), ("start_cycle",)),
+    "stream": (("frame_ms",), ("start_cycle", "streams", "phases", "session")),
     "closed": (("clients", "think_ms"), ("think", "seed")),
     "file": (("path",), ("job", "job_column", "tenant_column", "speedup", "rows")),
 }
@@ -135,6 +135,9 @@ class ArrivalEntry(Entry):
     kind: the kind of arrivals, for example poisson.
     rate_per_second: the mean rate of a Poisson process.
     frame_ms: from one frame of a stream to the next.
+    phases: how the first frames of streams lie: even (spread over a period), together (all at once).
+    session: where the states of a stream are between its frames: anywhere (a frame goes to any core), pinned (the
+        frames of a stream run on one core; streams are dealt out to cores in turn).
     seed: chooses the random arrivals of a kind.
     path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
@@ -154,6 +157,9 @@ class ArrivalEntry(Entry):
     mean_on_ms: Milliseconds = 1.0
     mean_off_ms: Milliseconds = 1.0
     frame_ms: Milliseconds = 1.0
+    streams: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
+    phases: Literal["even", "together"] = "even"
+    session: Literal["anywhere", "pinned"] = "anywhere"
     clients: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
     think_ms: Annotated[float, Key(low=0, high=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"
@@ -226,7 +232,7 @@ def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
         case "bursty":
             return Bursty(entry.on_rate_per_second, entry.mean_on_ms, entry.mean_off_ms)
         case "stream":
-            return Stream(entry.frame_ms, entry.start_cycle)
+            return Stream(entry.frame_ms, entry.start_cycle, entry.streams, entry.phases == "together")
         case "closed":
             return ClosedLoop(entry.clients, entry.think_ms, entry.think)
         case "file":
