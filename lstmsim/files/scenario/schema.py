@@ -100,10 +100,8 @@ WeightsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors"))]
 InputsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors", ".npy", ".csv"))]
 
 
-#: A request per cycle at the fastest clock that a chip may have.
-MAX_RATE = 1e12
-#: As many cycles as a run may have, at 1 GHz.
-MAX_MS = MAX_CYCLES / 1e6
+MAX_RATE = 1e12  # a request per cycle at the fastest clock that a chip may have
+MAX_MS = MAX_CYCLES / 1e6  # as many cycles as a run may have, at 1 GHz
 
 
 def _csv(path: str) -> str:
@@ -135,14 +133,13 @@ class ArrivalEntry(Entry):
     kind: the kind of arrivals, for example poisson.
     rate_per_second: the mean rate of a Poisson process.
     frame_ms: from one frame of a stream to the next.
-    phases: how the first frames of streams lie: even (spread over a period), together (all at once).
-    session: where the states of a stream are between its frames: anywhere (a frame goes to any core), pinned (the
-        frames of a stream run on one core; streams are dealt out to cores in turn).
+    phases: how the frames of streams lie to each other: even (spread over a period) or together.
+    session: where a stream's states are: anywhere (frames go to any core), or pinned (all frames to one core).
     seed: chooses the random arrivals of a kind.
     path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
     job_column, tenant_column, speedup, rows: as in `TraceEntry`.
-    Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.arrivals`.
+    Other keys: as in `lstmsim.traffic.arrivals`.
     """
 
     kind: Annotated[
