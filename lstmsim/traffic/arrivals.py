@@ -146,22 +146,29 @@ class Bursty:
 
 @record
 class Stream:
-    """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one comes.
+    """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one of its stream comes.
 
-    `deadline_arrays` gives these times.
+    `deadline_arrays` gives these times. Of n streams, request r is frame r div n of stream r mod n.
 
     start_cycle: when the first frame comes.
+    streams: how many streams bring frames, each every `frame_ms`.
+    together: whether their frames come at once; else the k-th of n streams begins k / n of a period later.
 
-    >>> list(arrivals(Stream(0.3), 4, 1))
-    [0, 300, 600, 900]
+    >>> list(arrivals(Stream(0.3), 4, 1)), list(arrivals(Stream(0.3, streams=2), 4, 1))
+    ([0, 300, 600, 900], [0, 150, 300, 450])
+    >>> list(arrivals(Stream(0.3, streams=2, together=True), 4, 1))
+    [0, 0, 300, 300]
     """
 
     frame_ms: float
     start_cycle: int = 0
+    streams: int = 1
+    together: bool = False
 
     def __post_init__(self) -> None:
         positive("stream", frame_ms=self.frame_ms)
         _whole("stream", 0, start_cycle=self.start_cycle)
+        _whole("stream", 1, streams=self.streams)
 
 
 @record
@@ -252,8 +259,8 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
             return Offer(rate * on_ms / (on_ms + off_ms), variability, memory_seconds=1 / (up + down), process=arrivals)
         case Fixed(interval) | Periodic(interval):
             return Offer(frequency_mhz * 1e6 / interval, process=arrivals) if interval else Offer()
-        case Stream(frame_ms):
-            return Offer(1000 / frame_ms, process=arrivals)
+        case Stream(frame_ms, _, many):
+            return Offer(1000 / frame_ms * many, process=arrivals)
         case ClosedLoop(clients, _, think):
             return Offer(clients=clients, memory_seconds=0.0 if think == "exponential" else inf)
         case Timestamps(cycles):
@@ -295,12 +302,12 @@ def arrival_arrays(
 
 
 def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = streams.CHUNK) -> Iterator[Ints]:
-    """Give the cycle at which each of the first `count` frames is due, in arrays: the next frame's arrival.
+    """Give the cycle at which each of the first `count` frames is due, in arrays: its stream's next frame's arrival.
 
     A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
     """
     chunk = max(1, min(chunk, count))
-    return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=1), count)
+    return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=stream.streams), count)
 
 
 def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: streams.StreamKey, chunk: int) -> Iterator[Ints]:
@@ -330,7 +337,11 @@ def _evenly(interval: Fraction, start: int, chunk: int, first: int = 0) -> Itera
 
 
 def _frames(stream: Stream, cycles_per_ms: Fraction, chunk: int, first: int = 0) -> Iterator[Ints]:
-    return _evenly(exact(stream.frame_ms) * cycles_per_ms, stream.start_cycle, chunk, first)
+    period, many = exact(stream.frame_ms) * cycles_per_ms, stream.streams
+    if not stream.together:
+        return _evenly(period / many, stream.start_cycle, chunk, first)
+    numbers = (np.arange(at, at + chunk) // many for at in count_up(first, chunk))
+    return (streams.floors(each, period, stream.start_cycle) for each in numbers)
 
 
 def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: streams.StreamKey) -> Iterator[int]:

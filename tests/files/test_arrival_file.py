@@ -195,7 +195,10 @@ def test_every_kind_has_its_keys_and_no_others() -> None:
 
 def test_keys_of_other_kinds_and_numbers_that_do_not_fit() -> None:
     [(key, text)] = arrival_mistakes(ArrivalEntry(kind="stream", frame_ms=10, rate_per_second=5))
-    assert (key, text) == ("rate_per_second", "is no key of stream; its keys: frame_ms and start_cycle")
+    assert (key, text) == (
+        "rate_per_second",
+        "is no key of stream; its keys: frame_ms, start_cycle, streams, phases and session",
+    )
     [(key, text)] = arrival_mistakes(ArrivalEntry(kind="fixed", interval_cycles=10, path="a.csv"))
     assert key == "path"
     [(key, text)] = arrival_mistakes(ArrivalEntry(kind="bursty", on_rate_per_second=0.1, mean_on_ms=1, mean_off_ms=1))

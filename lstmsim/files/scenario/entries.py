@@ -16,6 +16,7 @@ from lstmsim.base.wording import show
 from lstmsim.files.scenario import schema
 from lstmsim.files.scenario.first_states import Initials, initial_file
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, blame, file_path, frames_path
+from lstmsim.files.scenario.pinned import pinned_faults
 from lstmsim.files.scenario.traces import Rows, Traces, read_once
 from lstmsim.files.yaml.document import Document
 from lstmsim.machines.assembly import AnyCore, PerStep, Tally, way_out
@@ -345,6 +346,8 @@ class JobReader:
             if process.kind == "stream" and exact(process.frame_ms) * exact(self.clock) * 1000 < 1:
                 text = f"is shorter than a cycle, which takes {0.001 / self.clock:g} ms on this chip"
                 self.document.blame((*path, "frame_ms"), f"{text}: no frame could be in time")
+            for where, sentence in pinned_faults(entry, self.chip.chip, self.chip.target):
+                self.document.blame(("jobs", index, *where), sentence)
         rows = self._rows(index, entry, reported=False)
         return entry.count if rows is None else len(rows.numbers)
 

@@ -7,7 +7,8 @@ import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import count, islice, pairwise
+from itertools import count, islice
+from itertools import cycle as endlessly
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.bounds import MAX_CYCLES
@@ -19,6 +20,7 @@ from lstmsim.files.scenario.batching import batching_of, check_batching_of_job, 
 from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, named_cores
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
+from lstmsim.files.scenario.pinned import homes_of
 from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.machines.registry import target_of
@@ -150,8 +152,10 @@ def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Jo
         follows = each.follows is not None
         tenants = each.tenants or [each.tenant] * len(each_of)
         numbers = islice(each.steps.drawn(), len(each_of))
-        for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True):
+        homes = islice(endlessly(homes_of(each.entry, read.chip) or [shared["cores"]]), len(each_of))
+        for (arrival, after, due), number, tenant, home in zip(each_of, numbers, tenants, homes, strict=True):
             own = {"name": next(unique), "steps": number, "arrival": arrival, "after": after, "tenant": tenant}
+            own["cores"] = home
             own["states_of"] = after if follows else None
             place = next(places)
             if each.entry.density:
@@ -194,7 +198,8 @@ def _drawn(
         for number in range(count):
             yield next(thinking[number % many]), None if number < many else first + number - many, None
     elif isinstance(process, Stream):
-        for cycle, following in pairwise(arrivals(process, count + 1, clock, key)):
+        ends = islice(arrivals(process, count + process.streams, clock, key), process.streams, None)
+        for cycle, following in zip(arrivals(process, count, clock, key), ends, strict=True):
             yield cycle, None, following - cycle
     else:
         for cycle in arrivals(process, count, clock, key):

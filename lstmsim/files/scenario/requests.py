@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count as count_up
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.entries import JobRecord
 from lstmsim.files.scenario.jobs import offers_of
 from lstmsim.files.scenario.models import left_out
+from lstmsim.files.scenario.pinned import homes_of
 from lstmsim.files.scenario.scenario_file import apply_overrides, checked_scenario, open_scenario
 from lstmsim.files.scenario.schema import ArrivalEntry
 from lstmsim.model.scenario import Job, Scenario
@@ -49,6 +51,7 @@ class Requests:
     """The requests of a scenario.
 
     scenario: one job for each entry and each number of steps that its requests may have, in this order: the templates.
+        Entries of pinned streams have one for each stream, or for each core where all have equally many streams.
     coming: the requests in the order of arrival, then of entries, in batches. It can be gone through once.
     count: most requests.
     tenants: every possible tenant, with the name of its model.
@@ -88,9 +91,13 @@ def load_requests(
         if shared["density"] is not None:
             shared["density"] = replace(shared["density"], place=index)
         drawn = InOrder(lengths) if isinstance(each.steps.lengths, int) else each.steps.lengths
-        templates = _templates(length_arrays(drawn, each.steps.stream, chunk), lengths, len(jobs))
-        jobs += [Job(**shared, steps=steps) for steps in lengths]
-        origins += [index] * len(lengths)
+        homes, first = homes_of(each.entry, read.chip), len(jobs)
+        templates = _templates(length_arrays(drawn, each.steps.stream, chunk), lengths, first)
+        if homes:
+            templates = _in_turn(len(homes), first, chunk)
+        own = [Job(**shared | {"cores": home}, steps=steps) for home in homes or [shared["cores"]] for steps in lengths]
+        jobs += own
+        origins += [index] * len(own)
         whose = each.tenants or [each.tenant]
         places = {name: len(tenants) + place for place, name in enumerate(dict.fromkeys(whose))}
         tenants += [(name, each.model.name) for name in places]
@@ -149,6 +156,11 @@ def _in_time(
         batch = np.stack(np.broadcast_arrays(*columns))
         # a list of arrivals is in any order, and each arrival has the steps of its place in the list
         yield batch if (np.diff(cycles) >= 0).all() else batch[:, np.argsort(cycles, kind="stable")]
+
+
+def _in_turn(number: int, first: int, chunk: int) -> Iterator[Ints]:
+    """The templates `first`, `first` + 1, ..., so many, again and again."""
+    return (first + np.arange(at, at + chunk) % number for at in count_up(0, chunk))
 
 
 def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:

@@ -100,10 +100,8 @@ WeightsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors"))]
 InputsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors", ".npy", ".csv"))]
 
 
-#: A request per cycle at the fastest clock that a chip may have.
-MAX_RATE = 1e12
-#: As many cycles as a run may have, at 1 GHz.
-MAX_MS = MAX_CYCLES / 1e6
+MAX_RATE = 1e12  # a request per cycle at the fastest clock that a chip may have
+MAX_MS = MAX_CYCLES / 1e6  # as many cycles as a run may have, at 1 GHz
 
 
 def _csv(path: str) -> str:
@@ -123,7 +121,7 @@ ARRIVAL_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "periodic": (("interval_cycles", "jitter_cycles"), ("start_cycle", "seed")),
     "poisson": (("rate_per_second",), ("seed",)),
     "bursty": (("on_rate_per_second", "mean_on_ms", "mean_off_ms"), ("seed",)),
-    "stream": (("frame_ms",), ("start_cycle",)),
+    "stream": (("frame_ms",), ("start_cycle", "streams", "phases", "session")),
     "closed": (("clients", "think_ms"), ("think", "seed")),
     "file": (("path",), ("job", "job_column", "tenant_column", "speedup", "rows")),
 }
@@ -135,11 +133,13 @@ class ArrivalEntry(Entry):
     kind: the kind of arrivals, for example poisson.
     rate_per_second: the mean rate of a Poisson process.
     frame_ms: from one frame of a stream to the next.
+    phases: how the frames of streams lie to each other: even (spread over a period) or together.
+    session: where a stream's states are: anywhere (frames go to any core), or pinned (all frames to one core).
     seed: chooses the random arrivals of a kind.
     path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
     job_column, tenant_column, speedup, rows: as in `TraceEntry`.
-    Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.arrivals`.
+    Other keys: as in `lstmsim.traffic.arrivals`.
     """
 
     kind: Annotated[
@@ -154,6 +154,9 @@ class ArrivalEntry(Entry):
     mean_on_ms: Milliseconds = 1.0
     mean_off_ms: Milliseconds = 1.0
     frame_ms: Milliseconds = 1.0
+    streams: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
+    phases: Literal["even", "together"] = "even"
+    session: Literal["anywhere", "pinned"] = "anywhere"
     clients: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
     think_ms: Annotated[float, Key(low=0, high=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"
@@ -226,7 +229,7 @@ def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
         case "bursty":
             return Bursty(entry.on_rate_per_second, entry.mean_on_ms, entry.mean_off_ms)
         case "stream":
-            return Stream(entry.frame_ms, entry.start_cycle)
+            return Stream(entry.frame_ms, entry.start_cycle, entry.streams, entry.phases == "together")
         case "closed":
             return ClosedLoop(entry.clients, entry.think_ms, entry.think)
         case "file":
