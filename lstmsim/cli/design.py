@@ -30,6 +30,7 @@ def design_command(files: options.Outputs, **asked: Any) -> None:
     lstmsim design scenario.yaml --device arria-10-gx-1150
     lstmsim design scenario.yaml --device none --axis chip.cores.0.ep=8,16,32 --axis chip.cores.0.threads=1,2,4
     lstmsim design scenario.yaml --device alveo-u250 --minimise p99_ms,npe --fill 80% --out designs --plot front.png
+    lstmsim design scenario.yaml --device alveo-u250 --maximise requests_per_second --bound-ms 0.5
     """
     if asked["folder"] is not None:
         stem = os.path.join(asked["folder"], "design")
