@@ -405,7 +405,7 @@ def _run(chip: Chip, kinds: Sequence[Ranked], low: NDArray[np.bool_], releases: 
     groups, paused = [], np.zeros(len(numbers), dtype=np.int64)
     for group in feed.results():
         groups.append(group)
-        task, _, _, since, until = feed.pauses().T
+        task, _, _, since, until, _ = feed.pauses().T
         np.add.at(paused, task, until - since)
     number, kind, table = (np.concatenate(each) for each in zip(*groups, strict=True))
     slots = np.array([max(1, len(cores_at_once(chip, job))) for job in jobs])[kind]
