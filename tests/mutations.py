@@ -28,7 +28,9 @@ from lstmsim.engines.fast.run import Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace import TASKS
+from lstmsim.studies.shared.loading import load_scenario
 from tests.barrier_programs import barrier_programs
+from tests.machines.test_batching_random import drawn_scenario
 from tests.packing import packed
 from tests.steady_programs import steady_programs
 from tests.strategies import joint_programs, preempting_programs, programs, scenarios
@@ -50,7 +52,7 @@ _OTHER = re.compile(
 )
 _RUN = re.compile(
     r"the run comes to cycle|a sum does not fit|the frame of step -?\d+ lies|the running tasks remember|"
-    r"more than \d+ arrive at barrier"
+    r"more than \d+ arrive at barrier|a batch is larger than its tasks have variants for"
 )
 
 
@@ -197,7 +199,11 @@ def tables_of(program: FlatProgram) -> dict[str, Words]:
 @st.composite
 def flat_programs(draw: st.DrawFn) -> FlatProgram:
     """Of random programs and scenarios."""
-    if draw(st.integers(0, 4)) == 0:
+    kind = draw(st.integers(0, 5))
+    if kind == 0:
+        pooled = load_scenario(drawn_scenario(Random(draw(st.integers(0, 2**32)))))
+        return flat_of(machines.lower(pooled.chip, pooled.jobs))
+    if kind == 1:
         scenario = draw(scenarios())
         return flat_of(machines.lower(scenario.chip, scenario.jobs))
     plain = st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs())

@@ -483,10 +483,12 @@ class BatchingEntry(Entry):
     """How requests of a job entry wait for company, to run together.
 
     max_batch_size: the most requests of a batch.
-    policy: when a batch is made: dynamic (a free context takes who waits), window (arrivals alone decide), continuous.
+    policy: when a batch is made: dynamic (a free context takes who waits), window (arrivals alone decide), continuous
+        (anew for each step).
     max_wait_cycles: how long the oldest request may be kept waiting for company.
     max_wait_us: the same in us, in place of it.
-    lengths: what becomes of unequal numbers of steps: pad, equal (they never go together), ragged.
+    lengths: what becomes of unequal numbers of steps: pad, equal (they never go together), ragged (each leaves after
+        its own last one).
     pool: entries with this name wait together; left out: the entry is a pool of its own.
     """
 

@@ -181,6 +181,8 @@ def replay(
             progress(number, len(trace.issues))
         if unit == ARRAY and core < len(chip.cores):
             units.turn(core, context, start, chip.cores[core].switch_cycles)
+        # who has no thread has no phases
+        thread_slots.core(lead)
         body = batches.phases(number)[phase]
         operation = body.body.operations[index]
         if unit != operation.unit:
