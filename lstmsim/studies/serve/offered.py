@@ -331,12 +331,10 @@ def _demand(chip: Chip, job: Job) -> demands.Demand:
 
 
 def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
-    """Give what a member of a batch takes, in the best of the sizes 1, 2, 4, ... and the largest."""
+    """Give what a member of a batch takes, in the best of all sizes: a row-wise NPU may take least in one between."""
     assert job.batching is not None, "only such jobs have company"
-    most = job.batching.max_batch_size
-    sizes = sorted({most, *(1 << power for power in range(most.bit_length()))})
     each = []
-    for size in sizes:
+    for size in range(1, job.batching.max_batch_size + 1):
         own = _demand(chip, replace(in_company(job), batch=size))
         part = (job.steps if job.batching.in_rounds else 1) / size
         each.append((own.units * part, own.threads * part, *(cycles * part for cycles in own.memory)))

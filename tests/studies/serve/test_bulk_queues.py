@@ -64,3 +64,13 @@ def bailey(rate: float, cycles: int, most: int) -> float:
 def test_a_backlog_makes_the_batches_of_baileys_queue(load: float) -> None:
     result, rate, cycles = served(load, 4, 20_000)
     assert inside(result, bailey(rate, cycles, 4))
+
+
+@pytest.mark.parametrize("most", [6, 7])
+def test_the_most_that_a_machine_can_do_is_told_by_the_best_size(most: int) -> None:
+    """Six members fill the vectors of this chip, a seventh begins another round: 64 cycles for each, then 110."""
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
+    arrival = {"kind": "poisson", "rate_per_second": 1000}
+    job = {"model": model, "steps": 4, "arrival": arrival, "batching": {"max_batch_size": most}}
+    found = serve({"chip": "intel-npu-rtl", "jobs": [job]}, requests=10)
+    assert found.serving.load.bound_per_second == pytest.approx(found.scenario.chip.frequency_mhz * 1e6 / 64)
