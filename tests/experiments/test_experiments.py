@@ -369,3 +369,16 @@ def test_a_file_that_is_started_prints_its_summary(tmp_path: Path) -> None:
     script = FOLDER / "concurrent_lstms" / "run.py"
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == (script.parent / "expected.md").read_text(encoding="utf-8") + "\n"
+
+
+def test_stac_ml() -> None:
+    """What is said of the column-wise NPUs and null models is what they come to, and stands in the summary."""
+    script, expected = load("stac_ml")
+    found = script.errors(script.MACHINES[:2])
+    for (stack, title), factor in found.items():
+        assert f"| {stack} | {title} | {factor:.2f} |" in expected
+    # 2 threads make 32 instances wait for 16 others
+    wait = script.p99_us(script.MACHINES[0], "C", 32) / script.p99_us(script.MACHINES[0], "C", 2)
+    assert wait == pytest.approx(16, rel=0.05)
+    assert script.off("Vollo", "ABC", lambda _, number: float(number)) > script.off("Vollo", "ABC", lambda *_: 1.0)
+    assert set(script.published()["Vollo", "A"]) == {1, 2, 4, 8, 24}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -198,9 +199,12 @@ def _drawn(
         for number in range(count):
             yield next(thinking[number % many]), None if number < many else first + number - many, None
     elif isinstance(process, Stream):
-        ends = islice(arrivals(process, count + process.streams, clock, key), process.streams, None)
-        for cycle, following in zip(arrivals(process, count, clock, key), ends, strict=True):
+        coming = arrivals(process, count + process.streams, clock, key)
+        frames = deque(islice(coming, process.streams))
+        for following in coming:
+            cycle = frames.popleft()
             yield cycle, None, following - cycle
+            frames.append(following)
     else:
         for cycle in arrivals(process, count, clock, key):
             yield cycle, None, None
