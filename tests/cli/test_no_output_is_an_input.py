@@ -52,6 +52,8 @@ OUTPUTS = {
         "--trace": ".csv",
     },
     "rtl": {"--json": ".json", "--vcd": ".vcd", "--timeline": ".png"},
+    # its inputs are known when the design is read, and a run takes long
+    "board": {},
     "search": {"--json": ".json"},
     "design": {"--report": ".html", "--json": ".json", "--plot": ".svg"},
     "sweep": {"--report": ".html", "--plot": ".svg"},
@@ -63,7 +65,7 @@ OUTPUTS = {
     "schema": {"--out": ".json"},
     "init": {},
 }
-#: Folders, whose own tests are below.
+#: Folders, whose own tests are below, and a file of a run that takes long.
 FOLDERS = {
     ("sweep", "--out"),
     ("search", "--out"),
@@ -71,6 +73,7 @@ FOLDERS = {
     ("load-latency", "--out"),
     ("saturate", "--out"),
     ("rtl", "--out"),
+    ("board", "--json"),
 }
 #: Options that take a text and write nothing.
 OTHERS = {
@@ -86,12 +89,15 @@ OTHERS = {
         "--thresholds",
         "--until-half-width",
         "--bound",
+        "--batch",
+        "--board",
+        "--port",
         "--policies",
         "--stability",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--model", "--product", "--caches", "--packed", "--relief", "--cut", "--threads"),
-    *("--size", "--modes", "--mode", "--minimise", "--axis", "--fill"),
+    *("--size", "--modes", "--mode", "--minimise", "--maximise", "--axis", "--fill"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }

@@ -153,8 +153,11 @@ def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Jo
         follows = each.follows is not None
         tenants = each.tenants or [each.tenant] * len(each_of)
         numbers = islice(each.steps.drawn(), len(each_of))
-        homes = islice(endlessly(homes_of(each.entry, read.chip) or [shared["cores"]]), len(each_of))
-        for (arrival, after, due), number, tenant, home in zip(each_of, numbers, tenants, homes, strict=True):
+        streams = isinstance(each.entry.arrival, ArrivalEntry)
+        homes = homes_of(each.entry, read.chip) if streams else []
+        for (arrival, after, due), number, tenant, home in zip(
+            each_of, numbers, tenants, islice(endlessly(homes or [shared["cores"]]), len(each_of)), strict=True
+        ):
             own = {"name": next(unique), "steps": number, "arrival": arrival, "after": after, "tenant": tenant}
             own["cores"] = home
             own["states_of"] = after if follows else None

@@ -474,8 +474,7 @@ class DensityEntry(Entry):
     seed: Annotated[int, Key(low=0, below=2**63)] = 0
 
 
-#: The longest wait for company, in cycles.
-MAX_WAIT = 1_000_000_000_000
+MAX_WAIT = 1_000_000_000_000  # the longest wait for company, in cycles
 MAX_BATCH = 256
 
 
@@ -483,12 +482,10 @@ class BatchingEntry(Entry):
     """How requests of a job entry wait for company, to run together.
 
     max_batch_size: the most requests of a batch.
-    policy: when a batch is made: dynamic (a free context takes who waits), window (arrivals alone decide), continuous
-        (anew for each step).
+    policy: when a batch is made: dynamic (by a free context), window (by arrivals alone), continuous (at every step).
     max_wait_cycles: how long the oldest request may be kept waiting for company.
     max_wait_us: the same in us, in place of it.
-    lengths: what becomes of unequal numbers of steps: pad, equal (they never go together), ragged (each leaves after
-        its own last one).
+    lengths: what becomes of unequal steps: pad, equal (never together), ragged (members leave after their last step).
     pool: entries with this name wait together; left out: the entry is a pool of its own.
     """
 

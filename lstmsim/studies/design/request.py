@@ -136,7 +136,12 @@ class DesignRequest:
     ] = None
     trials: Annotated[
         int | None,
-        Key("So many designs that Optuna chooses, in place of all; of more than 10,000,000 too.", low=1, metavar="N"),
+        Key(
+            "Number of designs that Optuna chooses, in place of all designs; spaces may have more than 10,000,000 then.",
+            low=1,
+            high=1_000_000,
+            metavar="N",
+        ),
     ] = None
     until: Annotated[
         int,

@@ -176,11 +176,14 @@ def test_a_pair_of_a_large_machine_adds_up(chip: str) -> None:
     check_pairs(1, [chip], 2)
 
 
-def test_runs_of_batches_are_refused_in_words() -> None:
+def test_runs_of_batches_add_up() -> None:
     batching = {"max_batch_size": 2, "max_wait_cycles": 10}
     base = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3, "batching": batching}]}
-    with pytest.raises(lstmsim.InputError, match="batching"):
-        lstmsim.diff(base, overrides=["chip.cores.0.ep=8"])
+    both = lstmsim.run(base), lstmsim.run(base, overrides=["chip.cores.0.ep=8"])
+    found = lstmsim.diff(*both)
+    for side, each in enumerate(both):
+        check_side(found, side, each.report)
+    check_exchanged(found, lstmsim.diff(both[1], both[0]))
 
 
 @pytest.mark.long
