@@ -137,7 +137,7 @@ class DesignRequest:
     trials: Annotated[
         int | None,
         Key(
-            "Number of designs that Optuna chooses, in place of all designs; spaces may have more than 10,000,000 then.",
+            "Number of designs that Optuna chooses in place of all; a space may have more than 10,000,000 then.",
             low=1,
             high=1_000_000,
             metavar="N",
