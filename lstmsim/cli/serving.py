@@ -127,7 +127,7 @@ def saturate_command(
         _saturate_chips(files, asked, chips=chips, also_ms=also_ms, batches=batches, folder=folder, jobs=jobs)
         return
     given = {"--also-ms": also_ms, "--out": folder is not None, "--plot": "plot" in files.paths}
-    text = "needs --chip or --batch: expected another chip beside the file's own, or sizes of batches"
+    text = "needs --chip or --batch: expected another chip next to the file's chip, or batch sizes"
     refuse(Mistake(flag, text) for flag in given if given[flag])
     if asked["bound_ms"] is None and not asked["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))

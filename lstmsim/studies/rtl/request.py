@@ -48,8 +48,14 @@ class RtlRequest:
     ] = None
     clock: Annotated[
         float | None,
-        Key("With --board: clock of the design in MHz.", above=0, high=1000, follows="that of the board's oscillator"),
+        Key(
+            "With --board: clock of the design in MHz.",
+            above=0,
+            high=1000,
+            follows="that of the board's oscillator",
+            metavar="MHZ",
+        ),
     ] = None
     build: Annotated[bool, Key("With --board: make the bitstream, by Yosys, nextpnr and ecppack.")] = False
-    seeds: Annotated[int, Key("With --build: number of seeds of placement to try.", low=1, high=100)] = 1
+    seeds: Annotated[int, Key("With --build: number of seeds of placement to try.", low=1, high=100, metavar="N")] = 1
     engine: Engine = "fast"
