@@ -15,9 +15,9 @@ from lstmsim.studies.board.request import BoardRequest
 def board_command(files: Outputs, action: str, **asked: Any) -> None:
     """Run a design that `lstmsim rtl --board` wrote, on its board or on simulated pins, and compare.
 
-    The host fills the memories over the serial line, posts jobs and frames at their cycles, reads back when each job
-    was admitted and finished and all bits of h, and compares them with golden/events.txt. docs/board.md has protocol
-    and memory map.
+    The host fills the memories over the serial line, and posts jobs and frames at their cycles. It reads back the
+    cycles in which every job was admitted and finished, and all bits of h, and compares them with golden/events.txt.
+    docs/board.md describes the protocol and the memory map.
 
     \b
     lstmsim board run npu --port sim

@@ -15,16 +15,17 @@ from lstmsim.studies.design.request import DesignRequest
     DesignRequest,
     options.json_output(),
     options.report_output(),
-    options.picture_output("plot", "Draw the front, or the bounds beside what was simulated"),
+    options.picture_output("plot", "Draw the front, or the bounds next to the simulated values"),
 )
 def design_command(files: options.Outputs, **asked: Any) -> None:
-    """Find the best chip for the jobs of the file SCENARIO among all designs of a space, or the front.
+    """Find the best chip for the jobs of the file SCENARIO among all designs of a space, or the front of the best.
 
-    A design is ruled out by a rule of its machine, by the device, or by a number of cycles that no schedule can beat;
-    all others are simulated, those with the lowest bounds first. The counts add up, and the answer says how far it is
-    from the best bound that is left: 0 % is a proof. Then: the best design with each single key changed, the resource
-    that binds, and what 10 % more of it would buy. With --stability: whether a few of the best, asked again with other
-    assumed latencies, keep their order. Without --axis the space is one of sizes and structure.
+    A design is ruled out by a rule of its machine, by the device, or by a bound: a number of cycles that no schedule
+    can beat. All others are simulated, those with the lowest bounds first. The report counts every design once, and
+    says how far the answer is from the best bound that is left: 0 % is a proof. It also shows the best design with
+    single keys changed, the resource that limits, and the gain from 10 % more of it. With --stability it says whether
+    a few of the best designs keep their order under other assumed latencies. Without --axis the space has sizes and
+    structures of the chip.
 
     \b
     lstmsim design scenario.yaml --device arria-10-gx-1150

@@ -21,7 +21,7 @@ from lstmsim.studies.rtl.request import RtlRequest
 def rtl_command(files: Outputs, scenario: str, folder: str, **asked: Any) -> None:
     """Write the chip of the file SCENARIO, with its jobs, as Verilog into a folder.
 
-    With --verify the Verilog is simulated and compared with lstmsim: every issue, beat of the tail, admission, finish,
+    With --verify the Verilog is simulated and compared with lstmsim: every issue, turn of the tail, admission, finish,
     stall reason, and all bits of every h. docs/rtl.md says what can be built, and what each file is.
 
     \b

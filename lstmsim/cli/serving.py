@@ -106,14 +106,15 @@ def saturate_command(
 ) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
-    Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
-    their sum, in requests per second (of bursty ones: while on). Rates are bisected below the most that the machine can
-    possibly do, with the same random numbers at every rate. A run goes on until the 95 % interval of the percentile
-    lies on one side of the bound; where it does not, the answer says which rates are undecided. More work than the
-    machine can do is called unstable. If so many are rejected (queue_limit, patience) that fewer than the percentile
-    are served, the bound is broken, too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
-    With --chip a table shows the rates of the file's chip and of others, what limits each, and which bears the most
-    where that can be told; with --batch each chip has a row for each largest batch. Searches are spread over processes.
+    The rates of all jobs with arrivals of kind poisson or bursty are changed by one factor. The rate of the answer is
+    their sum, in requests per second (of bursty jobs: while they are on). The search bisects rates up to the highest
+    that the machine could possibly serve, with the same random numbers at every rate. A run goes on until the 95 %
+    interval of the percentile lies on one side of the bound; if it never does, the answer calls the rate undecided. A
+    rate with more work than the machine can do is called unstable. If so many requests are rejected (queue_limit,
+    patience) that the share of served ones is below the percentile, the bound is broken, too. Ctrl-C shows the rates
+    judged so far, and the answer as far as it is known. With --chip a table shows the rate of the file's chip and of
+    the others, what limits it, and the chip with the highest rate if that can be told. With --batch a chip has a row
+    for every largest batch size. The searches run in several processes.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
@@ -126,7 +127,7 @@ def saturate_command(
         _saturate_chips(files, asked, chips=chips, also_ms=also_ms, batches=batches, folder=folder, jobs=jobs)
         return
     given = {"--also-ms": also_ms, "--out": folder is not None, "--plot": "plot" in files.paths}
-    text = "needs --chip or --batch: expected another chip beside the file's own, or sizes of batches"
+    text = "needs --chip or --batch: expected another chip next to the file's chip, or batch sizes"
     refuse(Mistake(flag, text) for flag in given if given[flag])
     if asked["bound_ms"] is None and not asked["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))

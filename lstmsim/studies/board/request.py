@@ -16,9 +16,9 @@ class BoardRequest:
 
     folder: Annotated[Path, Key("Folder that `lstmsim rtl --board` has written.")]
     _: KW_ONLY
-    port: Annotated[
-        str, Key("Serial port of the board, like /dev/ttyUSB0; sim: pins that are simulated.", metavar="PORT")
-    ] = "sim"
+    port: Annotated[str, Key("Serial port of the board, like /dev/ttyUSB0; sim: simulated pins.", metavar="PORT")] = (
+        "sim"
+    )
     simulator: Annotated[
         str,
         Key(

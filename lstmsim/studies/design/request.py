@@ -71,7 +71,7 @@ class DesignRequest:
     minimise: Annotated[
         Sequence[str],
         Key(
-            f"What is minimised, of {', '.join(OBJECTIVES)}; several, with commas between them, for a front.",
+            f"Objective to minimise, of {', '.join(OBJECTIVES)}; several, with commas between them, give a front.",
             metavar="WHAT",
             follows="cycles, if nothing is maximised",
             read=_names,
@@ -80,7 +80,7 @@ class DesignRequest:
     maximise: Annotated[
         Sequence[str],
         Key(
-            f"What is maximised: {BEARS}, the highest rate that keeps --bound-ms, as lstmsim saturate finds it.",
+            f"Objective to maximise: {BEARS}, the highest rate that keeps --bound-ms, as lstmsim saturate finds it.",
             metavar="WHAT",
             read=_names,
         ),
@@ -97,7 +97,7 @@ class DesignRequest:
         ),
     ] = None
     allow_cannot_tell: Annotated[
-        bool, Key("Take designs of which it cannot be told whether they fit; the report says so.")
+        bool, Key("Accept designs of which it cannot be told whether they fit the device; the report says so.")
     ] = False
     fill: Annotated[
         float | None,
@@ -111,12 +111,12 @@ class DesignRequest:
         ),
     ] = None
     bound_ms: Annotated[
-        float | None, Key("Most ms that the percentile of latencies may be.", above=0, metavar="MS")
+        float | None, Key("Upper bound on the percentile of latencies, in ms.", above=0, metavar="MS")
     ] = None
     at_rate: Annotated[
         float | None,
         Key(
-            "Requests per second at which --bound-ms must be kept for certain, in place of the file's.",
+            "Requests per second at which every design must certainly keep --bound-ms, instead of the scenario's rate.",
             above=0,
             metavar="RATE",
         ),
@@ -125,14 +125,14 @@ class DesignRequest:
     accuracy_db: Annotated[
         float | None,
         Key(
-            "Least dB that each job's outputs must have against float64, as lstmsim accuracy measures.",
+            "Lowest accuracy of every job's outputs against float64, in dB, as lstmsim accuracy measures it.",
             low=0,
             metavar="DB",
         ),
     ] = None
     most: Annotated[
         int | None,
-        Key("Most designs to simulate; the report says how far from the bound the search ends.", low=1, metavar="N"),
+        Key("Most designs to simulate; the report says how far the answer is from the bound.", low=1, metavar="N"),
     ] = None
     trials: Annotated[
         int | None,
@@ -146,7 +146,7 @@ class DesignRequest:
     until: Annotated[
         int,
         Key(
-            "Most requests of a run that judges a rate, or tells designs apart at drawn arrivals.",
+            "Most requests of a run that judges a rate, or that compares designs under random arrivals.",
             low=1,
             high=1_000_000,
             metavar="N",
@@ -155,7 +155,7 @@ class DesignRequest:
     folder: Annotated[
         Path | None,
         Key(
-            "Folder for the table, the best chips, and what a run that is killed goes on with.",
+            "Folder for the table and the best chips; the same command resumes an interrupted search from it.",
             flag="--out",
             metavar="DIR",
         ),

@@ -22,7 +22,7 @@ class RtlRequest:
         str, Key("Simulator of --verify; verilator compiles long and runs fast.", choices=("icarus", "verilator"))
     ] = "icarus"
     deep: Annotated[
-        bool | None, Key("Compare adapted sums and states within the tail, too.", follows="where the run is short")
+        bool | None, Key("Compare adapted sums and states within the tail, too.", follows="if the run is short")
     ] = None
     synth: Annotated[
         str | None,
@@ -31,7 +31,7 @@ class RtlRequest:
             choices=("ecp5", "xilinx", "intel-alm"),
         ),
     ] = None
-    timing_only: Annotated[bool, Key("Leave numbers out: no weights are needed, cycles alone are compared.")] = False
+    timing_only: Annotated[bool, Key("Compare cycles only: no numbers are computed, no weights are needed.")] = False
     random_weights: RandomWeights = None
     overrides: Overrides = ()
     replace: Annotated[bool, Key("Replace also files in DIR that were changed since lstmsim wrote them.")] = False
@@ -41,12 +41,21 @@ class RtlRequest:
     ] = None
     board: Annotated[
         str | None,
-        Key("Board for which top module, constraints, host bridge and build script are written.", metavar="NAME"),
+        Key(
+            "Board for the design: top module, constraints, host bridge and build script are written as well.",
+            metavar="NAME",
+        ),
     ] = None
     clock: Annotated[
         float | None,
-        Key("With --board: clock of the design in MHz.", above=0, high=1000, follows="that of the board's oscillator"),
+        Key(
+            "With --board: clock of the design in MHz.",
+            above=0,
+            high=1000,
+            follows="that of the board's oscillator",
+            metavar="MHZ",
+        ),
     ] = None
     build: Annotated[bool, Key("With --board: make the bitstream, by Yosys, nextpnr and ecppack.")] = False
-    seeds: Annotated[int, Key("With --build: how many seeds of placement are tried.", low=1, high=100)] = 1
+    seeds: Annotated[int, Key("With --build: number of seeds of placement to try.", low=1, high=100, metavar="N")] = 1
     engine: Engine = "fast"

@@ -115,7 +115,7 @@ class SaturateRequest:
         Key(
             "Lowest rate that is tried.",
             above=0,
-            follows="a hundredth of the machine's bound",
+            follows="a hundredth of the highest rate that the machine could serve",
             flag="--from",
             metavar="RATE",
         ),
@@ -125,7 +125,7 @@ class SaturateRequest:
         Key(
             "Highest rate that is tried.",
             above=0,
-            follows="the most that can be done, more where requests may be rejected",
+            follows="the highest rate that the machine could serve; more if requests may be rejected",
             flag="--to",
             metavar="RATE",
         ),
@@ -164,13 +164,15 @@ Chips = Annotated[
 ]
 AlsoMs = Annotated[
     Sequence[float],
-    Key("With --chip or --batch: further bounds, like 0.5,1,2, searched alone.", metavar="LIST", read=_milliseconds),
+    Key(
+        "With --chip or --batch: further bounds, like 0.5,1,2, with a search each.", metavar="LIST", read=_milliseconds
+    ),
 ]
 Batches = Annotated[
     Sequence[int],
     Key(
-        "Largest batches (`batching.max_batch_size` of all jobs), like 1,4,16: each chip is searched with each; 1: "
-        "requests run alone.",
+        "Largest batch sizes (`batching.max_batch_size` of all jobs), like 1,4,16; the search is repeated for every "
+        "size and chip; with 1, requests run alone.",
         flag="--batch",
         metavar="LIST",
         follows="the file's",
@@ -180,7 +182,7 @@ Batches = Annotated[
 Folder = Annotated[
     Path | None,
     Key(
-        "With --chip or --batch: folder that keeps every answer; the same command resumes with those missing.",
+        "With --chip or --batch: folder that keeps every answer; the same command resumes with the missing answers.",
         flag="--out",
         metavar="DIR",
     ),

@@ -93,8 +93,8 @@ def share_in(text: str) -> float:
 StabilityShare = Annotated[
     float | None,
     Key(
-        "Draw the conclusions again with each latency and bandwidth that no source gives so much lower and higher, one "
-        "by one and together, and say which flip, like 50%.",
+        "Change the latencies and bandwidths that no source gives by this share, like 50%, lower and higher, one by "
+        "one and together, and say which conclusions flip.",
         above=0,
         below=1,
         flag="--stability",
