@@ -370,8 +370,8 @@ class Job:
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
-        """The configuration with the length and the pace of the frames: jobs that share it run alike when alone."""
-        return (*self.configuration, self.steps, self.frame_interval)
+        """The configuration with length, pace of frames, and whether it goes step by step: alike when run alone."""
+        return (*self.configuration, self.steps, self.frame_interval, self.batching and self.batching.alone)
 
     @property
     def may_leave(self) -> bool:

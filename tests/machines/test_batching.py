@@ -15,6 +15,7 @@ from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
 from lstmsim.machines.hardware import Stored
 from lstmsim.model.batching import Batching
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import PAUSES, TASKS
 from lstmsim.studies.serve.metrics import served as served_by
 from lstmsim.studies.shared.loading import load_scenario
@@ -177,6 +178,49 @@ def test_served_as_simulated(own: dict[str, Any]) -> None:
     assert (served.little, served.little_waiting) == (simulated.little, simulated.little_waiting)
     assert served.little.difference == served.little_waiting.difference == 0
     assert served.service_cycles == sum(each.finish - each.start for each in whole.report.batches)
+
+
+def test_requests_of_rounds_are_told_the_thread_of_the_first_one() -> None:
+    """As docs/batching.md, section 2, says; with two threads later rounds often have the other one."""
+    scenario, rows = _scenario({"max_batch_size": 2, "policy": "continuous"}), list[Any]()
+    threads = {(job.arrival, job.start, job.finish, job.thread) for job in simulate(scenario).jobs}
+    serve(scenario, rows=rows.extend)
+    assert {(row.arrival, row.start, row.finish, row.thread) for row in rows} == threads
+
+
+def test_step_by_step_a_request_alone_is_another_one() -> None:
+    """Of two entries with one model, the time alone of each is its own: 2 steps take 115 cycles, 2 rounds of 59 118."""
+    scenario = _scenario(None)
+    entry = scenario["jobs"][0] | {"steps": 2, "count": 1}
+    rounds = {"name": "b", "arrival": 5000, "batching": {"max_batch_size": 4, "policy": "continuous"}}
+    scenario["jobs"] = [entry | {"arrival": 0}, entry | rounds]
+    whole = run(scenario)
+    simulated = served_by(whole.scenario, whole.program, whole.report, whole.totals, slowdowns=True)
+    assert [job.latency for job in whole.report.jobs] == [115, 118]
+    for each in (simulated, serve(scenario).serving):
+        assert [tenant.slowdown for tenant in each.tenants.values()] == [1, 1]
+
+
+def test_a_model_alone_waits_for_nobody() -> None:
+    """`compare --each` once counted 5,000 cycles of a wait for company as the model's."""
+    scenario = _scenario({"max_batch_size": 4, "max_wait_cycles": 5000}, steps=2, count=1, arrival=0)
+    rounds = {"name": "b", "batching": {"max_batch_size": 4, "policy": "continuous"}}
+    scenario["jobs"].append(scenario["jobs"][0] | rounds)
+    made = compare(scenario, chips=["brainwave-s10"], each=True)
+    assert [(each.name, row[0].cycles) for each, row in zip(made.workloads, made.entries, strict=True)] == [
+        ("m, 2 steps", 115),
+        ("m, 2 steps one by one", 118),
+    ]
+
+
+def test_a_batch_may_have_more_phases_than_a_request_alone() -> None:
+    """On a row-wise NPU, of more than `vectors`: its trace once could not be read."""
+    row = {"tiles": 2, "engines": 4, "lanes": 4, "native_dimension": 4}
+    scenario = _scenario({"max_batch_size": 4}, steps=2, count=4, arrival=0)
+    scenario["chip"] = {"kind": "row-npu", "frequency_mhz": 300, "cores": [row]}
+    result = run(scenario)
+    assert run(scenario, engine="reference").report.cores == result.report.cores
+    assert totals_of(result.program, result.trace).work.sum() == sum(job.macs for job in result.report.jobs)
 
 
 def test_entries_of_a_pool_are_equal() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, product
+from typing import Any
 
 from lstmsim import engines, machines
 from lstmsim.analysis.report import NOBODY, Report, measure
@@ -209,11 +210,12 @@ def _entries(
 
 
 def _models(jobs: Sequence[Job]) -> list[Row]:
-    """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
+    """One job of each distinct model, steps, batch, core and rate of frames, named after what differs."""
     first: dict[Hashable, Job] = {}
     for job in jobs:
         first.setdefault(job.identity, job)
-    alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
+    others: dict[str, Any] = {"arrival": 0, "after": None, "queue_limit": None, "patience": None}
+    alone = [replace(job, **others, batching=job.batching and job.batching.alone) for job in first.values()]
     parts = [_name_parts(job) for job in alone]
     names = [each[0] for each in parts]
     for more in range(1, len(parts[0])):
@@ -227,7 +229,8 @@ def _name_parts(job: Job) -> tuple[str, ...]:
     core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
     core += f", {job.split} split" if job.split else ""
     core = core if job.threads is None else f"{job.threads} threads"
-    return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
+    steps = f"{job.steps} steps" + (" one by one" if job.batching else "")
+    return job.model.name, steps, f"batch {job.batch}", core, f"frames every {job.frame_interval}"
 
 
 def _unique(names: Sequence[str]) -> list[str]:
