@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import Job, Scenario, compare, run, serve, simulate, sweep
+from lstmsim import Job, Scenario, compare, explain, run, serve, simulate, sweep
 from lstmsim.base.errors import InputError, ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
@@ -19,6 +19,7 @@ from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import PAUSES, TASKS
 from lstmsim.studies.serve.metrics import served as served_by
 from lstmsim.studies.shared.loading import load_scenario
+from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.run import check_numerics
 from tools.contract import differences, read_cases
 
@@ -317,6 +318,8 @@ def test_where_nobody_is_served_there_is_no_latency_and_no_best() -> None:
     assert report.to_dict()["latency_ms"] is None
     assert "every multiplier" not in report.to_text()
     assert "nobody was served" in report.to_text()
+    assert explain(scenario).to_text().startswith("WHY NOT 100 %: utilization is 0.0 %\nNothing ran.")
+    assert "Latency" not in report_page(run(scenario))
     with pytest.raises(InputError, match="nobody was served"):
         compare(scenario, chips=["column-npu-16k"])
     with pytest.raises(InputError, match="all 2 were rejected"):
