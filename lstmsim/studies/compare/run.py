@@ -28,7 +28,7 @@ from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload,
 from lstmsim.studies.compare.stability import stable
 from lstmsim.studies.serve.metrics import served
 from lstmsim.studies.shared.loading import AtClock, load_at_clocks
-from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.request import names_of, takes, told_apart
 from lstmsim.studies.shared.stamp import stamp_of, stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import simulated
@@ -144,7 +144,7 @@ def compared(
         run = Ahead(partial(_entry_on, scenario, rows, chips, clocks, engine), workers)
         entries = _entries(len(rows), len(chips), run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
-    names = _unique([chip.name for chip in chips])
+    names = told_apart([chip.name for chip in chips])
     designs, columns = published_columns(rows, published)
     models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
     comparison = Comparison(
@@ -221,7 +221,7 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
     for more in range(1, len(parts[0])):
         times = Counter(names)
         names = [f"{name}, {each[more]}" if times[name] > 1 else name for name, each in zip(names, parts, strict=True)]
-    return [(name, (job,)) for name, job in zip(_unique(names), alone, strict=True)]
+    return [(name, (job,)) for name, job in zip(told_apart(names), alone, strict=True)]
 
 
 def _name_parts(job: Job) -> tuple[str, ...]:
@@ -231,16 +231,6 @@ def _name_parts(job: Job) -> tuple[str, ...]:
     core = core if job.threads is None else f"{job.threads} threads"
     steps = f"{job.steps} steps" + (" one by one" if job.batching else "")
     return job.model.name, steps, f"batch {job.batch}", core, f"frames every {job.frame_interval}"
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The names once each: later ones of equal names get a number."""
-    seen: Counter[str] = Counter()
-    names_once = []
-    for name in names:
-        seen[name] += 1
-        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return names_once
 
 
 def _machine(name: str, chip: Chip, designs: Sequence[Machine], jobs: Sequence[Job]) -> Machine:
