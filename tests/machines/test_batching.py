@@ -374,3 +374,16 @@ def test_rounds_of_other_requests_are_found() -> None:
     result.__dict__["trace"] = replace(result.trace, pauses=pauses)
     with pytest.raises(ReplayError):
         check_numerics(result, random_weights=0)
+
+
+def test_sizes_of_batches_compete_in_a_sweep(tmp_path: Path) -> None:
+    """They do the same work: which batch is best is what such a sweep asks (docs/sweeps.md)."""
+    scenario = _scenario({"max_batch_size": 2}, steps=2, count=4, arrival=0)
+    axes = {
+        "size": {"path": "jobs.0.batching.max_batch_size", "values": [1, 4]},
+        "policy": {"path": "jobs.0.batching.policy", "values": ["dynamic", "continuous"]},
+    }
+    points = sweep({"scenario": scenario, "axes": axes}, tmp_path).to_records()
+    least = min(each["latency_ms_mean"] for each in points)
+    assert [each["pareto"] for each in points] == [int(each["latency_ms_mean"] == least) for each in points]
+    assert sum(each["pareto"] for each in points) < 4
