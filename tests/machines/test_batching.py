@@ -376,6 +376,16 @@ def test_rounds_of_other_requests_are_found() -> None:
         check_numerics(result, random_weights=0)
 
 
+def test_cycles_of_members_are_counted_once_where_a_batch_has_several_threads() -> None:
+    """Members beside the first one had those of each thread, and a negative rest."""
+    job = {"model": {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}, "steps": 2, "count": 3, "threads": 2}
+    scenario = {"chip": "epyc-7742", "jobs": [job | {"arrival": [0, 0, 5], "batching": {"max_batch_size": 2}}]}
+    first, other, late = explain(scenario).requests
+    assert first.cycles == other.cycles
+    assert [sum(each.cycles.values()) for each in (first, late)] == [first.latency_cycles, late.latency_cycles]
+    assert min(late.cycles.values()) > 0
+
+
 def test_sizes_of_batches_compete_in_a_sweep(tmp_path: Path) -> None:
     """They do the same work: which batch is best is what such a sweep asks (docs/sweeps.md)."""
     scenario = _scenario({"max_batch_size": 2}, steps=2, count=4, arrival=0)
