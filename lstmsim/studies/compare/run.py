@@ -14,7 +14,7 @@ from lstmsim import engines, machines
 from lstmsim.analysis.report import NOBODY, Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.base.wording import show
+from lstmsim.base.wording import counted, show
 from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.jobs import with_numbers
 from lstmsim.files.scenario.scenario_file import load_chip
@@ -263,6 +263,8 @@ def _entry_on(
 ) -> tuple[Entry, Report | None]:
     """The entry of one chip, or why it refuses the jobs, and the report that latencies are compared by."""
     chip = chips[column]
+    if reason := _homeless(scenario, chip):
+        return Entry(reason=reason), None
     came = clocks.get(chip.frequency_mhz) or replace(scenario, jobs=rows[row][1])
     if isinstance(came, str):
         return Entry(reason=f"{chip.name}: {came}"), None
@@ -281,6 +283,16 @@ def _entry_on(
     kernels = target_of(chip.kind).kernels(chip, scenario.jobs)
     remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels)]
     return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report if entry.latencies else None
+
+
+def _homeless(scenario: Scenario, chip: Chip) -> str:
+    """Why pinned streams, which were dealt out over the cores of the scenario's own chip, have no home on another."""
+    own, there = (1 if target_of(one.kind).one_by_one else len(one.core_figures) for one in (scenario.chip, chip))
+    fits = own == there and not chip.core_figures[0].spreads
+    if fits or not any(each.pinned for each in scenario.offers.values()):
+        return ""
+    cores = counted(own, "core")
+    return f"pinned streams have their states on the {cores} of {scenario.chip.name}: choose session anywhere"
 
 
 def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:
