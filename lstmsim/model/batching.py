@@ -40,6 +40,11 @@ class Batching:
         return self.lengths == "ragged" and not self.in_rounds
 
     @property
+    def alone(self) -> Batching | None:
+        """What is left of it for a request by itself: nothing, but in rounds it still stops after each step."""
+        return Batching(1, "continuous") if self.in_rounds else None
+
+    @property
     def idle_keys(self) -> str:
         """A sentence on keys that are given and have no effect; empty if there are none."""
         given = ["max_wait_cycles"] * (self.max_wait_cycles > 0) + ["lengths"] * (self.lengths != "pad")

@@ -42,6 +42,7 @@ class Offer:
     requests: how many requests come in all; 0: as many as the user asks for.
     memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known. Clients forget with
         each request if they think for exponential times (0).
+    pinned: whether they belong to streams that were dealt out over the cores of the scenario's own chip.
     process: what comes, so that more can be drawn: a description of `lstmsim.traffic.arrivals`, or cycles in order.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
@@ -56,6 +57,7 @@ class Offer:
     entry: str = ""
     requests: int = 0
     memory_seconds: float = 0.0
+    pinned: bool = False
     process: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -370,8 +372,8 @@ class Job:
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
-        """The configuration with the length and the pace of the frames: jobs that share it run alike when alone."""
-        return (*self.configuration, self.steps, self.frame_interval)
+        """The configuration with length, pace of frames, and whether it goes step by step: alike when run alone."""
+        return (*self.configuration, self.steps, self.frame_interval, self.batching and self.batching.alone)
 
     @property
     def may_leave(self) -> bool:

@@ -23,6 +23,8 @@ from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 from lstmsim.program.trace import Totals, Trace
 
 Column = NDArray[np.int64]
+#: The numbers and phases of runs.
+_Ran = list[tuple[int, tuple[Phase, ...]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +173,13 @@ def _switches(trace: Trace, core: int, unit: int) -> Intervals:
     return Intervals(start, start + trace.switch("cycles")[mine], trace.switch("after")[mine], none, none)
 
 
-def _per_phase(program: Program, runs: int, fill: int) -> NDArray[np.int64]:
-    width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
-    moldable = {id(task.moldable): task.moldable for task in program.tasks}
-    width = max(width, *(len(each.phases) for one in moldable.values() for each in one), 1)
-    return np.full((runs, width), fill, dtype=np.int64)
+def _per_phase(program: Program, ran: _Ran, fill: int) -> NDArray[np.int64]:
+    """A row for each run, wide enough for what ran: a batch may have more phases than its tasks alone."""
+    width = max((len(phases) for _, phases in ran), default=1)
+    return np.full((max(len(program.tasks), len(ran)), width), fill, dtype=np.int64)
 
 
-def phases_that_ran(program: Program, trace: Trace) -> tuple[list[tuple[int, tuple[Phase, ...]]], Column, Column]:
+def phases_that_ran(program: Program, trace: Trace) -> tuple[_Ran, Column, Column]:
     """The phases of all runs that were not a part of another one, which run each row of issues is of, and its step.
 
     The runs: each a number and phases, of a task that led a batch those of its size. In rounds, each is one step.
@@ -201,16 +202,12 @@ def phases_that_ran(program: Program, trace: Trace) -> tuple[list[tuple[int, tup
     return ran, trace.issue("task"), np.zeros(len(trace.issues), dtype=np.int64)
 
 
-def _runs(program: Program, ran: list[tuple[int, tuple[Phase, ...]]]) -> int:
-    return max(len(program.tasks), len(ran))
-
-
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
     """List all operations of the bodies that ran, and for each row of `trace.issues` the place of its operation."""
     operations: list[Operation] = []
     first: dict[int, list[int]] = {}
     ran, run, _ = phases_that_ran(program, trace)
-    base = _per_phase(program, _runs(program, ran), 0)
+    base = _per_phase(program, ran, 0)
     for number, phases in ran:
         if id(phases) not in first:
             first[id(phases)] = []
@@ -224,8 +221,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
     """The time step of each row of `trace.issues`, in rounds that of the task that leads (`Phase.step`)."""
     ran, run, step = phases_that_ran(program, trace)
-    count = _runs(program, ran)
-    first, sign = _per_phase(program, count, 0), _per_phase(program, count, 1)
+    first, sign = _per_phase(program, ran, 0), _per_phase(program, ran, 1)
     for number, phases in ran:
         first[number, : len(phases)] = [phase.step(0) for phase in phases]
         sign[number, : len(phases)] = [-1 if phase.mirrored else 1 for phase in phases]

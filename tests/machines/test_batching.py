@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from lstmsim import Job, Scenario, compare, run, serve, simulate, sweep
+from lstmsim import Job, Scenario, compare, explain, run, serve, simulate, sweep
 from lstmsim.base.errors import InputError, ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.hardware import Sizes, vectors
 from lstmsim.machines.hardware import Stored
 from lstmsim.model.batching import Batching
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import PAUSES, TASKS
 from lstmsim.studies.serve.metrics import served as served_by
 from lstmsim.studies.shared.loading import load_scenario
+from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.run import check_numerics
 from tools.contract import differences, read_cases
 
@@ -179,6 +181,49 @@ def test_served_as_simulated(own: dict[str, Any]) -> None:
     assert served.service_cycles == sum(each.finish - each.start for each in whole.report.batches)
 
 
+def test_requests_of_rounds_are_told_the_thread_of_the_first_one() -> None:
+    """As docs/batching.md, section 2, says; with two threads later rounds often have the other one."""
+    scenario, rows = _scenario({"max_batch_size": 2, "policy": "continuous"}), list[Any]()
+    threads = {(job.arrival, job.start, job.finish, job.thread) for job in simulate(scenario).jobs}
+    serve(scenario, rows=rows.extend)
+    assert {(row.arrival, row.start, row.finish, row.thread) for row in rows} == threads
+
+
+def test_step_by_step_a_request_alone_is_another_one() -> None:
+    """Of two entries with one model, the time alone of each is its own: 2 steps take 115 cycles, 2 rounds of 59 118."""
+    scenario = _scenario(None)
+    entry = scenario["jobs"][0] | {"steps": 2, "count": 1}
+    rounds = {"name": "b", "arrival": 5000, "batching": {"max_batch_size": 4, "policy": "continuous"}}
+    scenario["jobs"] = [entry | {"arrival": 0}, entry | rounds]
+    whole = run(scenario)
+    simulated = served_by(whole.scenario, whole.program, whole.report, whole.totals, slowdowns=True)
+    assert [job.latency for job in whole.report.jobs] == [115, 118]
+    for each in (simulated, serve(scenario).serving):
+        assert [tenant.slowdown for tenant in each.tenants.values()] == [1, 1]
+
+
+def test_a_model_alone_waits_for_nobody() -> None:
+    """`compare --each` once counted 5,000 cycles of a wait for company as the model's."""
+    scenario = _scenario({"max_batch_size": 4, "max_wait_cycles": 5000}, steps=2, count=1, arrival=0)
+    rounds = {"name": "b", "batching": {"max_batch_size": 4, "policy": "continuous"}}
+    scenario["jobs"].append(scenario["jobs"][0] | rounds)
+    made = compare(scenario, chips=["brainwave-s10"], each=True)
+    assert [(each.name, row[0].cycles) for each, row in zip(made.workloads, made.entries, strict=True)] == [
+        ("m, 2 steps", 115),
+        ("m, 2 steps one by one", 118),
+    ]
+
+
+def test_a_batch_may_have_more_phases_than_a_request_alone() -> None:
+    """On a row-wise NPU, of more than `vectors`: its trace once could not be read."""
+    row = {"tiles": 2, "engines": 4, "lanes": 4, "native_dimension": 4}
+    scenario = _scenario({"max_batch_size": 4}, steps=2, count=4, arrival=0)
+    scenario["chip"] = {"kind": "row-npu", "frequency_mhz": 300, "cores": [row]}
+    result = run(scenario)
+    assert run(scenario, engine="reference").report.cores == result.report.cores
+    assert totals_of(result.program, result.trace).work.sum() == sum(job.macs for job in result.report.jobs)
+
+
 def test_entries_of_a_pool_are_equal() -> None:
     scenario = _scenario({"max_batch_size": 2, "pool": "p"})
     other = {**scenario["jobs"][0], "name": "b", "batching": {"max_batch_size": 3, "pool": "p"}}
@@ -273,6 +318,8 @@ def test_where_nobody_is_served_there_is_no_latency_and_no_best() -> None:
     assert report.to_dict()["latency_ms"] is None
     assert "every multiplier" not in report.to_text()
     assert "nobody was served" in report.to_text()
+    assert explain(scenario).to_text().startswith("WHY NOT 100 %: utilization is 0.0 %\nNothing ran.")
+    assert "Latency" not in report_page(run(scenario))
     with pytest.raises(InputError, match="nobody was served"):
         compare(scenario, chips=["column-npu-16k"])
     with pytest.raises(InputError, match="all 2 were rejected"):
@@ -327,3 +374,26 @@ def test_rounds_of_other_requests_are_found() -> None:
     result.__dict__["trace"] = replace(result.trace, pauses=pauses)
     with pytest.raises(ReplayError):
         check_numerics(result, random_weights=0)
+
+
+def test_cycles_of_members_are_counted_once_where_a_batch_has_several_threads() -> None:
+    """Members beside the first one had those of each thread, and a negative rest."""
+    job = {"model": {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}, "steps": 2, "count": 3, "threads": 2}
+    scenario = {"chip": "epyc-7742", "jobs": [job | {"arrival": [0, 0, 5], "batching": {"max_batch_size": 2}}]}
+    first, other, late = explain(scenario).requests
+    assert first.cycles == other.cycles
+    assert [sum(each.cycles.values()) for each in (first, late)] == [first.latency_cycles, late.latency_cycles]
+    assert min(late.cycles.values()) > 0
+
+
+def test_sizes_of_batches_compete_in_a_sweep(tmp_path: Path) -> None:
+    """They do the same work: which batch is best is what such a sweep asks (docs/sweeps.md)."""
+    scenario = _scenario({"max_batch_size": 2}, steps=2, count=4, arrival=0)
+    axes = {
+        "size": {"path": "jobs.0.batching.max_batch_size", "values": [1, 4]},
+        "policy": {"path": "jobs.0.batching.policy", "values": ["dynamic", "continuous"]},
+    }
+    points = sweep({"scenario": scenario, "axes": axes}, tmp_path).to_records()
+    least = min(each["latency_ms_mean"] for each in points)
+    assert [each["pareto"] for each in points] == [int(each["latency_ms_mean"] == least) for each in points]
+    assert sum(each["pareto"] for each in points) < 4

@@ -242,7 +242,7 @@ class PathTable:
         if len(new) > 1:
             new[1:] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])
         first = np.flatnonzero(new)
-        return first, np.append(first[1:], len(new)) - 1
+        return first, np.append(first, len(new))[1:] - 1
 
     def steps(self, first: Sequence[int], last: Sequence[int]) -> list[Step]:
         """The steps that begin with the segments `first` and end with the segments `last`."""

@@ -204,6 +204,9 @@ def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], sha
     several = np.zeros(len(program.tasks), dtype=bool)
     arrays = np.array([not core.shared for core in program.cores])
     several[trace.thread_slot("task")[arrays[trace.thread_slot("core")]]] = True
+    # the threads of a batch are those of its first member, whose cycles all of them have
+    leads = trace.task("batch")
+    several |= several[leads] & (leads >= 0)
     several[whose[whose != np.arange(len(whose))]] = True
     several = several[whose]
     of_several: list[tuple[int, Intervals]] = []

@@ -21,7 +21,7 @@ from lstmsim.files.scenario.batching import batching_of, check_batching_of_job, 
 from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, named_cores
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
-from lstmsim.files.scenario.pinned import homes_of
+from lstmsim.files.scenario.pinned import homes_of, is_pinned
 from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.machines.registry import target_of
@@ -233,6 +233,7 @@ def offers_of(read: ReadScenario, requests: Sequence[int]) -> dict[str, Offer]:
         elif isinstance(stated, list):
             offer = estimated_offer(sorted(stated), clock)
         offer = replace(offer, entry=each.tenant, lengths=each.steps.shares, requests=ends)
+        offer = replace(offer, pinned=is_pinned(each.entry))
         offers |= dict.fromkeys([each.tenant, *(each.tenants or ())], offer)
     return offers
 

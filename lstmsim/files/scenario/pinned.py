@@ -22,7 +22,7 @@ def pinned_faults(entry: JobEntry, chip: Chip | None, target: Target | None) -> 
     >>> [path for path, _ in pinned_faults(JobEntry(model=STAND_IN, arrival=arrival, split="rows"), None, None)]
     [('split',)]
     """
-    if not _pinned(entry):
+    if not is_pinned(entry):
         return
     if entry.split is not None:
         yield ("split",), "a pinned stream has its states on one core: leave it out, or choose session anywhere"
@@ -45,7 +45,7 @@ def homes_of(entry: JobEntry, chip: Chip) -> list[tuple[int, ...]]:
 
     Stream k is on the (k modulo their number)-th of the entry's cores. Request r belongs to stream r modulo `streams`.
     """
-    cores = _cores(entry, chip, target_of(chip.kind)) if _pinned(entry) else ()
+    cores = _cores(entry, chip, target_of(chip.kind)) if is_pinned(entry) else ()
     if not cores:
         return []
     streams = _streams(entry)
@@ -54,7 +54,8 @@ def homes_of(entry: JobEntry, chip: Chip) -> list[tuple[int, ...]]:
     return [(cores[stream % len(cores)],) for stream in range(number)]
 
 
-def _pinned(entry: JobEntry) -> bool:
+def is_pinned(entry: JobEntry) -> bool:
+    """Whether the frames of each stream of the entry stay on one core."""
     return isinstance(entry.arrival, ArrivalEntry) and entry.arrival.session == "pinned"
 
 

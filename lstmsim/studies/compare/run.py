@@ -8,12 +8,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, product
+from typing import Any
 
 from lstmsim import engines, machines
 from lstmsim.analysis.report import NOBODY, Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.base.wording import show
+from lstmsim.base.wording import counted, show
 from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.jobs import with_numbers
 from lstmsim.files.scenario.scenario_file import load_chip
@@ -27,7 +28,7 @@ from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload,
 from lstmsim.studies.compare.stability import stable
 from lstmsim.studies.serve.metrics import served
 from lstmsim.studies.shared.loading import AtClock, load_at_clocks
-from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.request import names_of, takes, told_apart
 from lstmsim.studies.shared.stamp import stamp_of, stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import simulated
@@ -143,7 +144,7 @@ def compared(
         run = Ahead(partial(_entry_on, scenario, rows, chips, clocks, engine), workers)
         entries = _entries(len(rows), len(chips), run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
-    names = _unique([chip.name for chip in chips])
+    names = told_apart([chip.name for chip in chips])
     designs, columns = published_columns(rows, published)
     models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
     comparison = Comparison(
@@ -209,17 +210,18 @@ def _entries(
 
 
 def _models(jobs: Sequence[Job]) -> list[Row]:
-    """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
+    """One job of each distinct model, steps, batch, core and rate of frames, named after what differs."""
     first: dict[Hashable, Job] = {}
     for job in jobs:
         first.setdefault(job.identity, job)
-    alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
+    others: dict[str, Any] = {"arrival": 0, "after": None, "queue_limit": None, "patience": None}
+    alone = [replace(job, **others, batching=job.batching and job.batching.alone) for job in first.values()]
     parts = [_name_parts(job) for job in alone]
     names = [each[0] for each in parts]
     for more in range(1, len(parts[0])):
         times = Counter(names)
         names = [f"{name}, {each[more]}" if times[name] > 1 else name for name, each in zip(names, parts, strict=True)]
-    return [(name, (job,)) for name, job in zip(_unique(names), alone, strict=True)]
+    return [(name, (job,)) for name, job in zip(told_apart(names), alone, strict=True)]
 
 
 def _name_parts(job: Job) -> tuple[str, ...]:
@@ -227,17 +229,8 @@ def _name_parts(job: Job) -> tuple[str, ...]:
     core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
     core += f", {job.split} split" if job.split else ""
     core = core if job.threads is None else f"{job.threads} threads"
-    return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The names once each: later ones of equal names get a number."""
-    seen: Counter[str] = Counter()
-    names_once = []
-    for name in names:
-        seen[name] += 1
-        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return names_once
+    steps = f"{job.steps} steps" + (" one by one" if job.batching else "")
+    return job.model.name, steps, f"batch {job.batch}", core, f"frames every {job.frame_interval}"
 
 
 def _machine(name: str, chip: Chip, designs: Sequence[Machine], jobs: Sequence[Job]) -> Machine:
@@ -270,6 +263,8 @@ def _entry_on(
 ) -> tuple[Entry, Report | None]:
     """The entry of one chip, or why it refuses the jobs, and the report that latencies are compared by."""
     chip = chips[column]
+    if reason := _homeless(scenario, chip):
+        return Entry(reason=reason), None
     came = clocks.get(chip.frequency_mhz) or replace(scenario, jobs=rows[row][1])
     if isinstance(came, str):
         return Entry(reason=f"{chip.name}: {came}"), None
@@ -288,6 +283,16 @@ def _entry_on(
     kernels = target_of(chip.kind).kernels(chip, scenario.jobs)
     remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels)]
     return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report if entry.latencies else None
+
+
+def _homeless(scenario: Scenario, chip: Chip) -> str:
+    """Why pinned streams, which were dealt out over the cores of the scenario's own chip, have no home on another."""
+    own, there = (1 if target_of(one.kind).one_by_one else len(one.core_figures) for one in (scenario.chip, chip))
+    fits = own == there and not chip.core_figures[0].spreads
+    if fits or not any(each.pinned for each in scenario.offers.values()):
+        return ""
+    cores = counted(own, "core")
+    return f"pinned streams have their states on the {cores} of {scenario.chip.name}: choose session anywhere"
 
 
 def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:

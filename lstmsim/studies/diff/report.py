@@ -74,7 +74,7 @@ def headline(diff: Diff) -> str:
 
 
 def _by(b: float, a: float) -> str:
-    return "" if a == b else f" ({percent(abs(b - a), a)} {'less' if b < a else 'more'})"
+    return "" if a in (0, b) else f" ({percent(abs(b - a), a)} {'less' if b < a else 'more'})"
 
 
 def _because(arrivals: Arrivals) -> str:

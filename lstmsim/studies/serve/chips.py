@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -23,13 +23,15 @@ from lstmsim.studies.serve.request import SaturateChipsRequest
 from lstmsim.studies.serve.saturate import saturate
 from lstmsim.studies.serve.saturation import Saturation
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_chip
-from lstmsim.studies.shared.request import names_of, takes
+from lstmsim.studies.shared.request import names_of, takes, told_apart
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a rate is searched, or kept, in another way than before.
 _FORMAT = "lstmsim saturate chip 2"
+#: A chip (None: the scenario's own) and a largest batch (None: the file's).
+_Case = tuple[str | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,17 @@ class ChipRates(Table, forms="lstmsim.studies.serve.chips"):
     def best(self, bound_ms: float) -> ChipRate | None:
         """Give the answer of the chip that certainly bears the most, with the batch at which it was seen to.
 
-        None: that cannot be told. Another batch of the same chip may bear more.
+        None: that cannot be told. Another batch of the same chip may bear more; where one chip alone runs the jobs, its
+        batches are told apart.
         """
-        answers = self.at(bound_ms)
-        first = max(answers, key=lambda each: each.rate or 0.0)
-        others = [each for each in answers if each.chip != first.chip and not each.reason]
-        below = all(each.ceiling is not None and each.ceiling <= (first.rate or 0.0) for each in others)
-        return first if first.rate is not None and others and below else None
+        answers = [each for each in self.at(bound_ms) if not each.reason]
+        first = max(answers, key=lambda each: each.rate or 0.0, default=None)
+        if first is None or first.rate is None:
+            return None
+        others = [each for each in answers if each.chip != first.chip]
+        others = others or [each for each in answers if each is not first]
+        below = all(each.ceiling is not None and each.ceiling <= first.rate for each in others)
+        return first if others and below else None
 
 
 @takes(SaturateChipsRequest)
@@ -146,6 +152,7 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
     loaded = {case: _loaded(search, *case) for case in cases}
     if all(isinstance(each, str) for each in loaded.values()):
         raise InputError([Mistake(str(chip or "chip"), str(why)) for (chip, _), why in loaded.items()])
+    names = _names(chips, loaded)
     store = Kept[ChipRate](request.folder, "chips", _FORMAT, "rate", asdict, lambda data: ChipRate(**data))
     rates = list[ChipRate]()
     keys = [(bound, *case) for bound, case in product(bounds, cases)]
@@ -160,24 +167,25 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
             bound, chip, size = key
             on = loaded[chip, size]
             if isinstance(on, str):
-                rates.append(ChipRate(str(chip or _own(loaded)), bound, reason=on, batch=size))
+                rates.append(ChipRate(names[chip], bound, reason=on, batch=size))
                 continue
             rate = known[key]
             if rate is None:
                 rate = run(*key)
                 store.write(search.key(*key), rate)
-            rates.append(rate)
-    scenarios = [each for each in loaded.values() if isinstance(each, Scenario)]
-    remarks = dict.fromkeys(f"{each.chip.name}: {text}" for each in scenarios for text in each.remarks)
-    stamps = {each.chip.name: stamp_of_scenario(each) for each in reversed(scenarios)}
-    of_chips = tuple(stamps[name] for name in dict.fromkeys(each.chip.name for each in scenarios))
-    return ChipRates(scenarios[0].name, request.percentile, tuple(rates), tuple(remarks), of_chips)
+            rates.append(replace(rate, chip=names[chip]))
+    scenarios = {case: each for case, each in loaded.items() if isinstance(each, Scenario)}
+    remarks = dict.fromkeys(f"{names[chip]}: {text}" for (chip, _), each in scenarios.items() for text in each.remarks)
+    first = {chip: each for (chip, _), each in reversed(scenarios.items())}
+    stamps = [replace(stamp_of_scenario(first[chip]), chip=names[chip]) for chip in chips if chip in first]
+    name = next(iter(scenarios.values())).name
+    return ChipRates(name, request.percentile, tuple(rates), tuple(remarks), tuple(stamps))
 
 
-def _own(loaded: Mapping[tuple[str | None, int | None], Scenario | str]) -> str:
-    """What the scenario's own chip is called."""
-    known = (each.chip.name for (chip, _), each in loaded.items() if chip is None and isinstance(each, Scenario))
-    return next(known, "the file's chip")
+def _names(chips: Sequence[str | None], loaded: Mapping[_Case, Scenario | str]) -> dict[str | None, str]:
+    """What each chip is called, the scenario's own (None) among them."""
+    known = {chip: each.chip.name for (chip, _), each in loaded.items() if isinstance(each, Scenario)}
+    return dict(zip(chips, told_apart([known.get(each, each or "the file's chip") for each in chips]), strict=True))
 
 
 @dataclass(frozen=True)
@@ -293,7 +301,11 @@ def _headline(found: ChipRates) -> str:
         if not most:
             sentences.append(f"no chip is known to keep {name} at any rate")
             continue
-        rivals = [each.called for each in found.at(bound) if _may_bear(each, most)]
+        if sum(not each.reason for each in found.at(bound)) == 1:
+            only = next(each for each in found.at(bound) if not each.reason)
+            sentences.append(f"only {only.called} runs the jobs; under {name} it bears {only.rate:,.0f} requests/s")
+            continue
+        rivals = [each.called for each in found.at(bound) if each.rate == most or _may_bear(each, most)]
         sentences.append(f"under {name} it cannot be told which of {', '.join(rivals)} bears the most")
     return "; ".join(sentences)
 

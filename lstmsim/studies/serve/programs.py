@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from lstmsim import engines, machines
 from lstmsim.machines.pools import lowered
 from lstmsim.machines.registry import target_of
-from lstmsim.model.batching import Batching
 from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
@@ -31,7 +30,6 @@ _AMONG_OTHERS: dict[str, Any] = {
     "preempts": False,
     "queue_limit": None,
     "patience": None,
-    "batching": None,
 }
 
 
@@ -53,10 +51,7 @@ class Alone(NamedTuple):
 
 def bare(job: Job) -> Job:
     """Give the job without the keys that rank it among others, reject it, or say when it comes."""
-    one = replace(job, **_AMONG_OTHERS)
-    # in a batch of one it still stops after each step
-    rounds = job.batching is not None and job.batching.in_rounds
-    return replace(one, batching=Batching(1, "continuous")) if rounds else one
+    return replace(job, **_AMONG_OTHERS, batching=job.batching and job.batching.alone)
 
 
 def alone(chip: Chip, job: Job) -> Alone:

@@ -16,7 +16,7 @@ class Row(NamedTuple):
 
     request: its number, in the order in which requests come.
     job: the name of its job entry.
-    core, thread: where it ran; -1: it was rejected, at `start`.
+    core, thread: where it ran, step by step where it began; -1: it was rejected, at `start`.
     arrival, start, finish: cycles.
     tenant: the name of the tenant that sent it.
     """

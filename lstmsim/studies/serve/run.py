@@ -53,8 +53,9 @@ class Inside:
         self.useful = 0
         self._came = 0
         #: Numbers of the requests inside, ascending, with their due times, their tenants, for how long they paused,
-        #: and of those in rounds when the last pause and the first round ended (-1: not yet, or another one led).
-        self._inside: Ints = np.zeros((6, 0), dtype=np.int64)
+        #: and of those in rounds when the last pause and the first round ended (-1: not yet, or another one led), and
+        #: the thread of the first round (-1: not over).
+        self._inside: Ints = np.zeros((7, 0), dtype=np.int64)
         self.together = Together(jobs, len(asked.tenants))
 
     def chunks(self) -> Iterator[Ints]:
@@ -66,7 +67,7 @@ class Inside:
             numbers = np.arange(self._came, self._came + len(due))
             self._came += len(due)
             none = np.zeros_like(due)
-            more = np.stack([numbers, due, batch.tenant, none, none - 1, none - 1])
+            more = np.stack([numbers, due, batch.tenant, none, none - 1, none - 1, none - 1])
             self._inside = np.concatenate([self._inside, more], axis=1)
             yield np.stack([batch.arrival, batch.template, self._ranks(batch, deadlines)], axis=1)
 
@@ -95,7 +96,7 @@ class Inside:
 
     def _rounds(self, collector: Collector, pauses: Ints) -> None:
         """Note rounds that are over, of requests that are not: pauses in the order of requests."""
-        numbers, _, _, since, until, leads = pauses.T
+        numbers, _, threads, since, until, leads = pauses.T
         places = np.searchsorted(self._inside[0], numbers)
         began = self._inside[4, places]
         again = np.flatnonzero(numbers[1:] == numbers[:-1]) + 1
@@ -105,13 +106,17 @@ class Inside:
         collector.hold(began[led & (began >= 0)], since[led & (began >= 0)])
         first = places[led & (began < 0)]
         self._inside[5, first] = since[led & (began < 0)]
+        self._inside[6, places[began < 0]] = threads[began < 0]
         np.maximum.at(self._inside[4], places, until)
         self.together.add(leads, since, self._inside[2, places])
 
-    def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
-        """Hand finished requests, as `Feed.results` gives them, to the collector; give the indices of their tenants."""
+    def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> tuple[Ints, Ints]:
+        """Hand finished requests, as `Feed.results` gives them, to the collector.
+
+        Gives the indices of their tenants and the threads on which they began.
+        """
         places = np.searchsorted(self._inside[0], numbers)
-        _, due, tenants, paused, last, first = self._inside[:, places]
+        _, due, tenants, paused, last, first, thread = self._inside[:, places]
         self._inside = np.delete(self._inside, places, axis=1)
         core, context, start, finish, arrived, _, taken, batch = table.T
         served = core >= 0
@@ -134,7 +139,7 @@ class Inside:
         alone, stalls = self._by_themselves(templates)
         end = np.where(served, finish, start)
         collector.take(numbers, Rows(arrived, start, end, due, threads, alone, core, stalls, paused), tenants)
-        return np.asarray(tenants)
+        return np.asarray(tenants), np.where(thread < 0, context, thread)
 
     def _by_themselves(self, templates: Ints) -> Ints:
         """Cycles alone of each request, and whether it ever stalls."""
@@ -251,10 +256,10 @@ def serve_loaded(
     feed = engines.feed(program, known.chunks(), window=window)
     for numbers, templates, table in feed.results():
         known.pause(collector, feed.pauses())
-        tenants = known.collect(collector, numbers, templates, table)
+        tenants, threads = known.collect(collector, numbers, templates, table)
         done += len(numbers)
         if rows is not None:
-            rows(_rows(asked, numbers, templates, tenants, table))
+            rows(_rows(asked, numbers, templates, tenants, threads, table))
         if progress is not None:
             progress(done, asked.count)
         if goal.reached_by(done):
@@ -324,14 +329,14 @@ class _Goal:
         return self.reached
 
 
-def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, table: Ints) -> list[Row]:
+def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, threads: Ints, table: Ints) -> list[Row]:
     jobs, names = asked.scenario.jobs, [name for name, _ in asked.tenants]
     own = [jobs[template] for template in templates.tolist()]
     whose = [names[tenant] for tenant in tenants.tolist()]
     return [
         Row(number, job.name, core, thread, arrived, start, finish, job.steps, tenant)
-        for number, job, tenant, (core, thread, start, finish, arrived, *_) in zip(
-            numbers.tolist(), own, whose, table.tolist(), strict=True
+        for number, job, tenant, thread, (core, _, start, finish, arrived, *_) in zip(
+            numbers.tolist(), own, whose, threads.tolist(), table.tolist(), strict=True
         )
     ]
 

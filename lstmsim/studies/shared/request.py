@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -180,6 +181,20 @@ def _as_tuple(value: Any, hint: Any) -> Any:
 def names_of(given: Path | Sequence[Path]) -> tuple[str, ...]:
     """The names where one may be given alone."""
     return tuple(fspath(each) for each in ((given,) if isinstance(given, str | PathLike) else given))
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names once each: later ones of equal names get a number.
+
+    >>> told_apart(["c", "d", "c"])
+    ['c', 'd', 'c (2)']
+    """
+    seen: Counter[str] = Counter()
+    names_once = []
+    for name in names:
+        seen[name] += 1
+        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names_once
 
 
 def wrong_value(name: str, value: Any, hint: Any) -> list[Mistake]:

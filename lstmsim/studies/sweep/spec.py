@@ -15,8 +15,8 @@ from lstmsim.studies.sweep.expressions import Expression, ExpressionError, parse
 #: What an axis can set: plain values of YAML.
 Value = int | float | str | bool | None
 
-#: Keys of a job that say on which cores it is done and how it is spread over them: the work is the same.
-WHERE = frozenset({"core", "cores", "split", "threads"})
+#: Keys of a job that say on which cores it is done, how it is spread over them and with whom it runs: not which work.
+WHERE = frozenset({"core", "cores", "split", "threads", "batching"})
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Axis:
 
 def _is_work(path: Sequence[str]) -> bool:
     """Whether a value at a place of the scenario says what is done; some keys of a job only say where."""
-    return path[0] == "cells" or (path[0] == "jobs" and not (len(path) == 3 and path[2] in WHERE))
+    return path[0] == "cells" or (path[0] == "jobs" and not (len(path) > 2 and path[2] in WHERE))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Rates of several chips under the same bounds."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,39 @@ def test_the_most_is_told_only_where_brackets_are_apart(
     one = rates.best(1.0)
     assert (None if one is None else one.chip) == best
     assert said in " ".join(rates.to_text().split())
+
+
+def test_batches_of_one_chip_are_told_apart_where_no_other_chip_runs_the_jobs() -> None:
+    single, four = ChipRate("c", 1.0, 10.0, 11.0, batch=1), ChipRate("c", 1.0, 12.0, 13.0, batch=4)
+    other, refused = ChipRate("c", 1.0, 12.0, 12.5, batch=8), ChipRate("d", 1.0, reason="no batches", batch=1)
+    found = ChipRates("s", 99.0, (single, four, refused))
+    assert found.best(1.0) == four
+    assert "c certainly bears the most under a p99 of 1 ms: 12 requests/s in batches of up to 4." in found.to_text()
+    text = " ".join(replace(found, rates=(single, four, other)).to_text().split())
+    assert "it cannot be told which of c, batch 4, c, batch 8 bears the most" in text
+    text = " ".join(replace(found, rates=(four, refused)).to_text().split())
+    assert "only c, batch 4 runs the jobs; under a p99 of 1 ms it bears 12 requests/s" in text
+
+
+def test_chips_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """The second one is the same with twice the clock: it certainly bears more."""
+    core = {"npe": 64, "ep": 4, "vp": 16}
+    chip = {"kind": "column-npu", "name": "c", "frequency_mhz": 100, "cores": [core]}
+    fast = tmp_path / "fast.yaml"
+    fast.write_text(json.dumps(chip | {"frequency_mhz": 200}))
+    layer = {"cell": "rnn", "hidden": 8, "input": 8}
+    job = {"model": {"layers": [layer]}, "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}
+    found = lstmsim.saturate_chips(
+        {"chip": chip, "jobs": [job]}, 0.01, [str(fast)], jobs=1, tolerance=0.2, most_requests=20_000
+    )
+    best = found.best(0.01)
+    assert best is not None
+    assert (
+        [each.chip for each in found.rates]
+        == ["c", best.chip]
+        == [each.chip for each in found.stamps]
+        == ["c", "c (2)"]
+    )
 
 
 def test_what_a_chip_cannot_possibly_do_it_does_not_bear() -> None:

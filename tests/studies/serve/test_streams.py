@@ -108,3 +108,15 @@ def test_what_pinned_streams_do_not_go_with(job: dict[str, Any], place: str) -> 
     arrival = {"kind": "stream", "frame_ms": 1, "session": "pinned"}
     with pytest.raises(InputError, match=r"arrival\.session: jobs of this machine run on several cores"):
         lstmsim.serve({"chip": "epyc-7742", "jobs": [{"model": MODEL, "steps": 1, "arrival": arrival}]})
+
+
+def test_pinned_streams_are_not_compared_on_chips_of_other_cores() -> None:
+    """They were dealt out over the cores of the scenario's own chip: elsewhere they once ran anywhere, in silence."""
+    keys = {"streams": 3, "session": "pinned"}
+    one = _scenario(1, 4, keys)
+    rows = lstmsim.compare(one, ["epyc-7742", "column-npu-16k", "v100"]).entries[0]
+    text = "pinned streams have their states on the 1 core of column-npu: choose session anywhere"
+    assert [each.reason for each in rows] == ["", text, "", ""]
+    assert lstmsim.compare(_scenario(2, 4, keys), ["column-npu-16k"]).entries[0][1].reason.endswith("anywhere")
+    free = lstmsim.compare(_scenario(2, 4, {"streams": 3}), ["column-npu-16k"])
+    assert free.entries[0][1].reason == ""

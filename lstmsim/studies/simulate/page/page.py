@@ -189,7 +189,8 @@ def report_page(
     if explanation is not None:
         parts += [Section("why", "Why not 100 %", Markup(html(explained(explanation)))), _WHAT_IF]
         data["what-if"] = switches(explanation)
-    parts += [sections.latency_section(report, tenants)]
+    # where nobody is served there is no latency
+    parts += [sections.latency_section(report, tenants)] if report.jobs else []
     parts += [] if serving is None else [sections.serving_section(serving), sections.tenants_section(serving)]
     parts += [_jobs_section(scenario, report), _what_ran(scenario)]
     more = [*([] if fit is None else [("Device fit", fit)]), *extra_sections]
