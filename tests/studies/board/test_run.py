@@ -100,6 +100,11 @@ def test_an_incomplete_run_is_never_equal() -> None:
     assert board_report(finish=13).wrong == "pins differs from the simulator, first in cycle 12"
 
 
+def test_seeds_without_a_build_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="seeds: only with build: without it nothing is placed"):
+        lstmsim.run_rtl(TINY, tmp_path / "design", random_weights=1, seeds=3)
+
+
 @needs_icarus
 def test_a_board_with_another_design_is_refused(design: Path, tmp_path: Path) -> None:
     path = design / "board/board.json"
