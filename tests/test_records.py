@@ -127,3 +127,28 @@ def test_a_hash_that_is_kept_is_no_part_of_a_record() -> None:
     # the hash of a text differs from process to process
     assert vars(pickle.loads(pickle.dumps(one))) == vars(copy.copy(one)) == {"name": "a"}
     assert (one == Key("a"), repr(one), asdict(one)) == (True, "Key(name='a')", {"name": "a"})
+
+
+def test_a_field_alone_is_compared_as_several_are() -> None:
+    """A value that is not a number is equal to itself in a dataclass, whose fields are compared as tuples."""
+    nan = float("nan")
+
+    @record
+    class One:
+        ep: float
+
+    assert One(nan) == One(nan)
+    assert One(1) == One(1.0)
+    assert hash(One(1)) == hash(One(1.0))
+
+
+def test_a_record_that_says_what_is_equal_has_a_hash() -> None:
+    @record
+    class Alike:
+        ep: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    assert Alike(1) == Alike(2)
+    assert hash(Alike(1)) == hash(Alike(1))

@@ -28,6 +28,9 @@ def record(cls: type[T]) -> type[T]:
     (Core(ep=4, sources={}), True, 1)
     """
     own = set(vars(cls))
+    if "__eq__" in own and vars(cls)["__hash__"] is None:
+        # Python has written that beside the method of the class, and nobody asked for it
+        own.remove("__hash__")
     made = dataclass(init=False, eq=False, repr=False)(cls)
     known = fields(made)  # type: ignore[arg-type]
     compared = _getter([each.name for each in known if each.compare])
@@ -99,8 +102,11 @@ def _parameter(each: Field[Any]) -> str:
 
 
 def _getter(names: list[str]) -> Callable[[Any], Any]:
-    """What reads these fields of an object."""
-    return attrgetter(*names) if names else lambda _: ()
+    """What reads these fields of an object, as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    # a value alone that is not a number differs from itself, and one in a tuple does not
+    return lambda own: tuple([getattr(own, each) for each in names])
 
 
 def hashed_once(cls: type[T]) -> type[T]:

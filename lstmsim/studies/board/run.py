@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from math import inf
 from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file
+from lstmsim.base.wording import show
 from lstmsim.machines.rtl import Event
 from lstmsim.studies.board.lines import serial_line, simulated_line
 from lstmsim.studies.board.protocol import Line, Link
@@ -29,6 +32,8 @@ _SCHEDULE, _RESULTS, _CONTROL = 0x80000000, 0x90000000, 0xA0000000
 _COMMAND, _ENTRIES = _CONTROL, _CONTROL + 3
 _STOP, _ARM = 0, 1
 _MAGIC = 0x4C4E5031
+#: A line of `data/*.hex`.
+_ENTRY = re.compile(r"\s*([0-9a-f]{1,8})\s+([0-9a-f]{1,8})\s*", re.IGNORECASE | re.ASCII)
 _ENDED, _LATE = 3, 4
 #: Cycles after the last one of the simulation at which a board is stopped, and seconds after which it stands still.
 _MARGIN, _SECONDS = 1000, 600
@@ -49,12 +54,14 @@ def run_board(request: BoardRequest) -> BoardReport:
     folder = os.fspath(request.folder)
     data = _data(folder)
     golden = [each for each in read_log(_text(folder, "golden/events.txt").splitlines()) if each.kind in "HAF"]
+    images = list(_images(folder))
     with _line(request, folder, data) as line:
         start = time.perf_counter()
         link = Link(line)
         _refuse_board(link, data, golden, folder)
         link.write(_COMMAND, [_STOP])
-        _load(link, folder)
+        for address, words in images:
+            link.write(address, words)
         _post(link, data["schedule"])
         loaded = time.perf_counter()
         state, cycle, count, lost = _run(link, max((each.cycle for each in golden), default=0))
@@ -97,7 +104,43 @@ def _data(folder: str) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(Mistake(os.path.join(folder, DATA), f"is no file of format {FORMAT}: run lstmsim rtl --board"))
+    wrong = next((name for name, sound in _SOUND.items() if not sound(data.get(name))), None)
+    if wrong is not None:
+        text = f"{wrong} is not what lstmsim rtl --board writes there: run it again"
+        raise InputError(Mistake(os.path.join(folder, DATA), text))
     return data
+
+
+def _whole(value: object, most: int = 2**32 - 1, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_schedule(value: object) -> bool:
+    """Whether it is a list of entries: a cycle, and what is there from then on."""
+    entries = value if isinstance(value, list) else [None]
+    return all(isinstance(each, list) and len(each) == 2 and all(map(_whole, each)) for each in entries)
+
+
+def _is_record(value: object) -> bool:
+    """Whether the fields of a record are there, so that one can be read."""
+    try:
+        bits = value["bits"]  # type: ignore[index]
+        # each bit alone
+        events_of(value, [1 << each for each in range(bits)])  # type: ignore[arg-type]
+        return _whole(bits, 1 << 15, 1)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return False
+
+
+#: Of `DATA` what the host reads, and whether it can.
+_SOUND: Mapping[str, Callable[[Any], bool]] = {
+    "board": lambda value: isinstance(value, str),
+    "clock_mhz": lambda value: isinstance(value, int | float) and 0 < value < inf,
+    "baud": lambda value: _whole(value, 10**9, 1),
+    "design_id": _whole,
+    "schedule": _is_schedule,
+    "record": _is_record,
+}
 
 
 def _line(request: BoardRequest, folder: str, data: Mapping[str, Any]) -> AbstractContextManager[Line]:
@@ -108,7 +151,7 @@ def _line(request: BoardRequest, folder: str, data: Mapping[str, Any]) -> Abstra
     names = [
         f"{part}/{name}"
         for part in ("rtl", "board", "board/sim")
-        for name in sorted(os.listdir(os.path.join(folder, *part.split("/"))))
+        for name in _names(folder, part)
         # the pins and the clock of the FPGA are not simulated
         if name.endswith(".v") and f"{part}/{name}" != "board/top.v"
     ]
@@ -132,19 +175,31 @@ def _refuse_board(link: Link, data: Mapping[str, Any], golden: Sequence[Event], 
         raise InputError(Mistake(f"folder {folder}", text))
 
 
-def _load(link: Link, folder: str) -> None:
-    """Write all of `data/*.hex`, words that follow each other in one go."""
-    for name in sorted(os.listdir(os.path.join(folder, "data"))):
+def _images(folder: str) -> Iterator[tuple[int, list[int]]]:
+    """Give all of `data/*.hex`, words at addresses that follow each other in one go."""
+    for name in _names(folder, "data"):
         if name.endswith(".hex"):
-            for address, words in _runs(_text(folder, f"data/{name}")):
-                link.write(address, words)
+            yield from _runs(os.path.join(folder, "data", name), _text(folder, f"data/{name}"))
 
 
-def _runs(text: str) -> Iterator[tuple[int, list[int]]]:
-    """Words at addresses that follow each other."""
+def _names(folder: str, part: str) -> list[str]:
+    """The names of the files of a part of the folder."""
+    path = os.path.join(folder, *part.split("/"))
+    try:
+        return sorted(os.listdir(path))
+    except OSError as error:
+        raise InputError(Mistake(path, f"{error.strerror}: run lstmsim rtl --board")) from None
+
+
+def _runs(path: str, text: str) -> Iterator[tuple[int, list[int]]]:
+    """Words at addresses that follow each other; path: where the text is from."""
     first, words = 0, list[int]()
-    for line in text.splitlines():
-        address, word = (int(each, 16) for each in line.split())
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _ENTRY.fullmatch(line)
+        if found is None:
+            text = f"expected an address and a word of 32 bits, both in hexadecimal, got {show(line)}"
+            raise InputError(Mistake(f"{path}:{number}", text))
+        address, word = (int(each, 16) for each in found.groups())
         if words and address != first + len(words):
             yield first, words
             words = []

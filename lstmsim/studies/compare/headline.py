@@ -84,9 +84,12 @@ def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
         return f"No machine keeps up with the requests of {name}: {queue}"
     best, *others = able
     means = {number: own[number].mean.value for number in able}
+    first, second = _least(means)
     mean = f"mean latency {three_digits(means[best])} ms"
-    if others:
-        mean += f", {_ahead(comparison, means[best], means[others[0]], others[:1])}"
+    if second:
+        mean += f", {_ahead(comparison, means[best], means[second[0]], second)}"
+    elif not others and own[best].mean.half_width is None:
+        mean += " in this run, which has no interval of it"
     # of a machine further behind the interval may be wider than that of the next one
     doubts = [(number, text) for number in others if (text := _doubt(own[best], own[number]))]
     why = f"whether {_names(comparison, unknown)} can keep up is not known" if unknown else ""
@@ -94,7 +97,8 @@ def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
         number, text = doubts[0]
         why = f"of {_names(comparison, [best])} and {_names(comparison, [number])}, {text}"
     if why:
-        run = f"in this run {_names(comparison, [best])} has the least, {mean}"
+        has = "has the least" if len(first) == 1 else "have the same"
+        run = f"in this run {_names(comparison, first)} {has}, {mean}"
         return "; ".join(filter(None, (f"Cannot tell what answers fastest on {name}: {why}", run, queue)))
     fastest = "answers fastest on" if others else "alone keeps up with the requests of"
     return "; ".join(filter(None, (f"{_names(comparison, [best])} {fastest} {name}: {mean}", queue)))
@@ -119,14 +123,16 @@ def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
     models = len(comparison.workloads)
     if not leads:
         return "Cannot tell what is fastest: no model has times of two machines"
-    of = (
-        f"all {models} models" if len(leads) == models else f"the {len(leads)} of {models} models that two machines ran"
-    )
+    every = f"all {models} models" if models > 1 else comparison.workloads[0].name
+    of = every if len(leads) == models else f"the {len(leads)} of {models} models that two machines ran"
     (winner, most), *others = wins.most_common()
     if most == len(leads) and min(leads) > 1:
-        lead = ranged(*(three_digits(end) for end in (min(leads), max(leads))))
-        ahead = f"{lead} times as fast as the next ({_names(comparison, list(seconds))})"
-        return f"{_names(comparison, [winner])} is fastest on {of}, {ahead}"
+        least, greatest = (three_digits(end) for end in (min(leads), max(leads)))
+        lead = f"{ranged(least, greatest) if least != '1.00' else f'at most {greatest}'} times as fast as"
+        ahead = "less than 1 % faster than" if greatest == "1.00" else lead
+        return (
+            f"{_names(comparison, [winner])} is fastest on {of}, {ahead} the next ({_names(comparison, list(seconds))})"
+        )
     won = listed([f"{_names(comparison, [number])} on {count}" for number, count in [(winner, most), *others]], "and")
     return f"No machine alone is fastest on {of}: {won}{_on_average(comparison, rivals)}"
 

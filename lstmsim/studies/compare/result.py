@@ -86,6 +86,8 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
 
 def not_told(one: Latencies, other: Latencies) -> str:
     """Say why the means of two machines do not tell which one answers faster; empty if they do."""
+    if "no steady state" in (one.verdict, other.verdict):
+        return "requests do not come as a process that goes on, so that their means have no intervals"
     if one.mean.half_width is None or other.mean.half_width is None:
         return "there are too few requests"
     if abs(one.mean.value - other.mean.value) <= one.mean.half_width + other.mean.half_width:

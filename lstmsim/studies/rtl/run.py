@@ -168,6 +168,8 @@ def _refuse_options(request: RtlRequest) -> None:
         wrong.append(Mistake("clock", "only with board: without one nobody needs it"))
     if request.build and request.board is None:
         wrong.append(Mistake("build", "only with board: without one there is nothing to build for"))
+    if request.seeds > 1 and not request.build:
+        wrong.append(Mistake("seeds", "only with build: without it nothing is placed"))
     if request.timing_only:
         given = {name: text for name, (value, text) in without.items() if value is not None}
         wrong += [Mistake(name, f"not with timing_only: {text}") for name, text in given.items()]

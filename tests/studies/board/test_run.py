@@ -15,7 +15,7 @@ from lstmsim.machines.rtl import Event
 from lstmsim.studies.board.lines import simulated_line
 from lstmsim.studies.board.protocol import Link
 from lstmsim.studies.board.records import events_of
-from lstmsim.studies.board.run import _load, _records
+from lstmsim.studies.board.run import _images, _records
 from lstmsim.studies.rtl.result import read_log
 from lstmsim.studies.rtl.simulators import simulator_of
 from tests.cli import runner
@@ -100,6 +100,11 @@ def test_an_incomplete_run_is_never_equal() -> None:
     assert board_report(finish=13).wrong == "pins differs from the simulator, first in cycle 12"
 
 
+def test_seeds_without_a_build_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="seeds: only with build: without it nothing is placed"):
+        lstmsim.run_rtl(TINY, tmp_path / "design", random_weights=1, seeds=3)
+
+
 @needs_icarus
 def test_a_board_with_another_design_is_refused(design: Path, tmp_path: Path) -> None:
     path = design / "board/board.json"
@@ -118,6 +123,23 @@ def test_a_folder_without_a_board_is_refused(tmp_path: Path) -> None:
     assert "is no file of format lstmsim/board/1: run lstmsim rtl --board" in done.output
 
 
+def test_a_folder_that_was_edited_is_refused_with_the_place(design: Path) -> None:
+    path, image = design / "board/board.json", design / "data/edited.hex"
+    text = path.read_text()
+    data = json.loads(text)
+    edited = {"schedule": [[0, 2**40]], "record": {**data["record"], "vector": 5}, "baud": 0, "clock_mhz": 0}
+    for name, value in edited.items():
+        path.write_text(json.dumps({**data, name: value}))
+        with pytest.raises(InputError, match=rf"board\.json: {name} is not what lstmsim rtl --board writes"):
+            lstmsim.run_board(design)
+    path.write_text(text)
+    for line in ("1", "zz 1", "fffffffff 1"):
+        image.write_text(f"0 1\n{line}\n")
+        with pytest.raises(InputError, match=rf"edited\.hex:2: expected an address and a word.*'{line}'"):
+            lstmsim.run_board(design)
+    image.unlink()
+
+
 @needs_icarus
 def test_jobs_run_that_are_posted_over_the_wire_and_results_without_a_place_are_counted(tmp_path: Path) -> None:
     pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
@@ -134,7 +156,8 @@ def test_jobs_run_that_are_posted_over_the_wire_and_results_without_a_place_are_
     with simulated_line(simulator_of("icarus"), str(tmp_path / "design"), sorted(names), 1_000_000) as line:
         link = Link(line)
         assert link.read(0xA0000002, 2) == [4, len(data["schedule"])]
-        _load(link, str(tmp_path / "design"))
+        for address, words in _images(str(tmp_path / "design")):
+            link.write(address, words)
         link.write(0xA0000003, [0])
         link.write(0xA0000000, [1])
         # an empty schedule runs, and nothing happens

@@ -71,6 +71,8 @@ MODELS = {
     "no model was run by all of them, so no mean says more.",
     ((2.0, 2.0), (2.0, 2.0)): "No machine alone is fastest on all 2 models: a on 2 and b on 2; "
     "a and b are equally fast by the geometric mean.",
+    ((3.0, 1.5), (3.0, 2.999)): "b is fastest on all 2 models, at most 2.00 times as fast as the next (a).",
+    ((3.0, 2.999),): "b is fastest on m0, less than 1 % faster than the next (a).",
     ((2.0, None), (None, 3.0)): "Cannot tell what is fastest: no model has times of two machines.",
 }
 
@@ -92,6 +94,24 @@ def test_where_jobs_come_over_time_an_answer_stands_only_where_intervals_are_apa
     assert "they served different requests" in headline(comparison(latencies(3.0), latencies(2.0, away=5)))
     further = headline(comparison(latencies(2.0), latencies(3.0), latencies(4.0, 3.0)))
     assert further.startswith("Cannot tell what answers fastest on s: of a and c, the intervals")
+
+
+def test_equal_means_have_no_first_one() -> None:
+    equal = headline(comparison(latencies(2.0), latencies(2.0), latencies(3.0)))
+    assert equal == (
+        "Cannot tell what answers fastest on s: of a and b, the intervals of the means overlap; "
+        "in this run a and b have the same, mean latency 2.00 ms, 1.50 times as fast as c."
+    )
+    assert headline(comparison(latencies(2.0), latencies(3.0), latencies(3.0))) == (
+        "a answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as b and c."
+    )
+
+
+def test_a_mean_without_an_interval_is_that_of_this_run() -> None:
+    alone = headline(comparison(latencies(3.0, None, "too few"), latencies(9.0, verdict="unstable")))
+    assert alone.startswith("a alone keeps up with the requests of s: mean latency 3.00 ms in this run, which has no")
+    fixed = latencies(3.0, None, "no steady state")
+    assert "do not come as a process" in headline(comparison(fixed, latencies(2.0, None, "no steady state")))
 
 
 def test_where_a_queue_grows_the_others_are_compared() -> None:
