@@ -176,11 +176,11 @@ def test_a_pair_of_a_large_machine_adds_up(chip: str) -> None:
     check_pairs(1, [chip], 2)
 
 
-def test_runs_of_batches_are_refused_in_words() -> None:
+def test_runs_of_batches_add_up() -> None:
     batching = {"max_batch_size": 2, "max_wait_cycles": 10}
     base = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3, "batching": batching}]}
-    with pytest.raises(lstmsim.InputError, match="batching"):
-        lstmsim.diff(base, overrides=["chip.cores.0.ep=8"])
+    made = lstmsim.diff(base, overrides=["chip.cores.0.ep=8"])
+    assert tuple(sum(row.cycles[side] for row in made.path) for side in (0, 1)) == made.makespan_cycles
 
 
 @pytest.mark.long
