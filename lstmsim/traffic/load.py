@@ -70,6 +70,8 @@ class Load:
     measured: number of requests on which the part `saturated` was measured.
     not_counted: requests that come but are in no part, in words.
     preemption: the load with what preemption adds; None: no job stops another.
+    windows: whether requests go in batches of windows, whose sizes depend on the arrivals: no part says how busy the
+        machine is then, and a queue has the relaxation of one as busy as the threads of the run, at least.
     unsure: missing knowledge whether the load is below 1, in words; empty: it is known.
     """
 
@@ -85,6 +87,7 @@ class Load:
     measured: int = 0
     not_counted: tuple[str, ...] = ()
     preemption: Preemption | None = None
+    windows: bool = False
     unsure: str = ""
 
     @property
@@ -144,14 +147,16 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: R
     load = traffic.load
     if not traffic.steady or (load is not None and not load.stable):
         return inf
+    busy = 2 / (1 - utilization) ** 2 if utilization < 1 else inf
     if load is not None and not traffic.clients:
-        return None if load.relaxation == inf else load.relaxation
+        known = None if load.relaxation == inf else load.relaxation
+        return known if known is None or not load.windows else max(known, busy)
     if traffic.forgets:
         closed = closed or Round()
         return min(closed.requests, (1 + closed.variability) / (1 - utilization) ** 2 if utilization < 1 else inf)
     if traffic.clients:
         return None if requests >= MEAN_UNITS * traffic.clients else inf
-    return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
+    return busy
 
 
 def verdict_of(traffic: Traffic, *, grows: bool, known: bool, cut: bool = False) -> str:

@@ -152,6 +152,12 @@ class Collector:
         return warmup
 
     @property
+    def busy(self) -> float:
+        """The share of time in which threads were taken, up to the last finish so far."""
+        span = self._last_finish - self._past.population.first_cycle
+        return self._taken / (self.servers * span) if span > 0 else 0.0
+
+    @property
     def _span(self) -> Span:
         """The part of the run that rates are of."""
         if self._window is not None:

@@ -322,7 +322,7 @@ class _Goal:
         self.next = int(done * NEXT_LOOK)
         latencies = self.collector.latencies
         warmup = latencies.count // 10 if latencies.exact else 0
-        relaxation = relaxation_of(self.traffic, done, utilization=0.0)
+        relaxation = relaxation_of(self.traffic, done, self.collector.busy)
         made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
         both = (made.mean, made.percentiles[self.percent])
         self.reached = all(each.half_width is not None and each.half_width <= self.share * each.value for each in both)

@@ -74,3 +74,18 @@ def test_the_most_that_a_machine_can_do_is_told_by_the_best_size(most: int) -> N
     job = {"model": model, "steps": 4, "arrival": arrival, "batching": {"max_batch_size": most}}
     found = serve({"chip": "intel-npu-rtl", "jobs": [job]}, requests=10)
     assert found.serving.load.bound_per_second == pytest.approx(found.scenario.chip.frequency_mhz * 1e6 / 64)
+
+
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_windows_that_close_at_once_have_the_relaxation_of_the_queue_that_they_make(share: float | None) -> None:
+    """Requests come one by one, so batches are of one: at 98 % of what one by one can be done 20,000 are too few."""
+    alone = simulate({"chip": CHIP, "jobs": [JOB]})
+    rate = 0.98 / alone.makespan_cycles * alone.frequency_mhz * 1e6
+    arrival = {"kind": "poisson", "rate_per_second": rate, "seed": 7}
+    job = JOB | {"count": 10, "arrival": arrival, "batching": {"max_batch_size": 6, "policy": "window"}}
+    result = serve({"chip": CHIP, "jobs": [job]}, requests=20_000, until_half_width=share)
+    assert result.serving.load is not None
+    assert result.serving.load.offered < 0.2
+    assert result.serving.load.saturated_fcfs is None
+    assert (result.serving.verdict, result.serving.latency.mean.half_width) == ("too few", None)
+    assert result.ended == ("all" if share is None else "limit")
