@@ -49,8 +49,8 @@ def _headline(result: Design) -> str:
     if not result.best:
         looked = "of those looked at" if result.left else f"of {result.space:,}"
         # one that could not be simulated may, and one whose rate no run tells
-        sure = result.proven or result.left
-        return f"{start}no design {looked} {'keeps' if sure else 'is known to keep'} all that is asked"
+        keeps = "keeps" if result.proven or result.left else "is known to keep"
+        return f"{start}no design {looked} {keeps} all that is asked"
     if len(result.names) > 1:
         sure = "no other design can be on it" if result.proven else "others may be on it"
         sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""
