@@ -9,6 +9,8 @@ from lstmsim.base.wording import listed, ranged
 from lstmsim.report.figures_text import three_digits
 from lstmsim.studies.compare.result import Comparison, Latencies, geometric_mean, not_comparable, not_told
 
+_UNTOLD = "Cannot tell what answers fastest on"
+
 
 def headline(comparison: Comparison) -> str:
     """Say which machine is fastest and by how much, or that it cannot be told and what is missing.
@@ -45,7 +47,7 @@ def _of_scenario(comparison: Comparison, rivals: Sequence[int]) -> str:
     fastest = f"{_names(comparison, first)} {'is' if len(first) == 1 else 'are equally'} fastest on {name}"
     ahead = _ahead(comparison, times[first[0]], times[second[0]], second)
     later = _by_later_steps(comparison, first[0], times)
-    return f"{fastest}: {makespan}, {ahead}{later}{left_out}"
+    return f"{fastest}: {makespan}, {ahead}{later}{_by_answers(comparison, list(times))}{left_out}"
 
 
 def _least(times: Mapping[int, float]) -> tuple[list[int], list[int]]:
@@ -70,6 +72,14 @@ def _by_later_steps(comparison: Comparison, first: int, ran: Iterable[int]) -> s
         return ""
     ahead = _ahead(comparison, later[best], later[first], [first])
     return f"; by later steps, without loading weights, {_names(comparison, [best])} is {ahead}"
+
+
+def _by_answers(comparison: Comparison, ran: Sequence[int]) -> str:
+    """Who answers fastest, where that is known and jobs come after others: the makespan has the time between them."""
+    if comparison.way != "closed" or any(comparison.entries[0][number].latencies is None for number in ran):
+        return ""
+    answer = _by_latency(comparison, ran)
+    return "" if answer.startswith(_UNTOLD) else f"; {answer}"
 
 
 def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
@@ -99,7 +109,7 @@ def _by_latency(comparison: Comparison, ran: Sequence[int]) -> str:
     if why:
         has = "has the least" if len(first) == 1 else "have the same"
         run = f"in this run {_names(comparison, first)} {has}, {mean}"
-        return "; ".join(filter(None, (f"Cannot tell what answers fastest on {name}: {why}", run, queue)))
+        return "; ".join(filter(None, (f"{_UNTOLD} {name}: {why}", run, queue)))
     fastest = "answers fastest on" if others else "alone keeps up with the requests of"
     return "; ".join(filter(None, (f"{_names(comparison, [best])} {fastest} {name}: {mean}", queue)))
 

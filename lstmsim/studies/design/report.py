@@ -48,7 +48,9 @@ def _headline(result: Design) -> str:
     start = f"DESIGN for {result.scenario}{where}: "
     if not result.best:
         looked = "of those looked at" if result.left else f"of {result.space:,}"
-        return f"{start}no design {looked} keeps all that is asked"
+        # one that could not be simulated may, and one whose rate no run tells
+        keeps = "keeps" if result.proven or result.left else "is known to keep"
+        return f"{start}no design {looked} {keeps} all that is asked"
     if len(result.names) > 1:
         sure = "no other design can be on it" if result.proven else "others may be on it"
         sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""

@@ -50,7 +50,8 @@ class Tally:
 
     def remarks(self) -> Iterator[str]:
         """What the reader must know, in sentences."""
-        yield f"Optuna chose {counted(self.looked, 'design')} (TPE, seed {_SEED}); of the others only bounds are known."
+        known = "nothing is known" if self.size > _BOUNDED else "only bounds are known"
+        yield f"Optuna chose {counted(self.looked, 'design')} (TPE, seed {_SEED}); of the others {known}."
         if self.least == -inf:
             unknown = f"more than {_BOUNDED:,} designs" if self.size > _BOUNDED else "some designs have no bounds"
             yield f"How far the best is from a bound is not known: {unknown}."

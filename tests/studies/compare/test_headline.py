@@ -114,6 +114,20 @@ def test_a_mean_without_an_interval_is_that_of_this_run() -> None:
     assert "do not come as a process" in headline(comparison(fixed, latencies(2.0, None, "no steady state")))
 
 
+def test_where_jobs_come_after_others_the_answer_names_latencies_too() -> None:
+    """Makespans of clients who think for most of the time are about equal whatever the machines are."""
+    closed = comparison(latencies(3.0), latencies(2.0), way="closed")
+    entries = (replace(closed.entries[0][0], ms=100.4), closed.entries[0][1])
+    assert headline(replace(closed, entries=(entries,))) == (
+        "b is fastest on s: makespan 100 ms, less than 1 % faster than a; "
+        "b answers fastest on s: mean latency 2.00 ms, 1.50 times as fast as a."
+    )
+    few = comparison(latencies(3.0, None), latencies(2.0), way="closed")
+    assert headline(replace(few, entries=((replace(few.entries[0][0], ms=150.0), few.entries[0][1]),))) == (
+        "b is fastest on s: makespan 100 ms, 1.50 times as fast as a."
+    )
+
+
 def test_where_a_queue_grows_the_others_are_compared() -> None:
     growing = latencies(9.0, verdict="unstable")
     alone = headline(comparison(latencies(3.0), growing))

@@ -73,6 +73,9 @@ def test_the_best_bears_the_most_and_those_that_may_bear_more_are_named() -> Non
     # of those whose rates are surely below that of a better one nobody knows that they bear none
     late = " ".join(replace(found, late=2).to_text().split())
     assert "2 of the simulated designs do not keep the bound on latencies at the rate of a better one" in late
+    none = replace(found, best=(), gap=None, proven=False)
+    assert "no design of 6 is known to keep all that is asked" in none.to_text()
+    assert "no design of 6 keeps all that is asked" in replace(none, proven=True).to_text()
     assert found.to_dict()["maximise"] == ["requests_per_second"]
 
 

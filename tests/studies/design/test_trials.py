@@ -56,6 +56,7 @@ def test_a_space_that_is_too_large_has_no_gap() -> None:
     assert (found.space, found.gap, found.proven) == (3 * 4096 * 4 * 128 * 200, None, False)
     assert total(found) + found.left == found.space
     assert "is not known: more than 1,000,000,000 designs" in found.to_text()
+    assert "of the others nothing is known" in " ".join(found.to_text().split())
     with pytest.raises(InputError, match="at most 10,000,000 are possible: name fewer values, or let --trials"):
         lstmsim.design(SCENARIO, "none", axes=HUGE)
 
