@@ -229,11 +229,10 @@ def offers_of(read: ReadScenario, requests: Sequence[int]) -> dict[str, Offer]:
         elif firsts[-1].process is not None:
             from lstmsim.traffic.arrivals import offer_of
 
-            offer = offer_of(firsts[-1].process, clock)
+            offer = replace(offer_of(firsts[-1].process, clock), pinned=is_pinned(each.entry))
         elif isinstance(stated, list):
             offer = estimated_offer(sorted(stated), clock)
         offer = replace(offer, entry=each.tenant, lengths=each.steps.shares, requests=ends)
-        offer = replace(offer, pinned=is_pinned(each.entry))
         offers |= dict.fromkeys([each.tenant, *(each.tenants or ())], offer)
     return offers
 

@@ -120,7 +120,7 @@ def test_a_folder_without_a_board_is_refused(tmp_path: Path) -> None:
     (tmp_path / "board/board.json").write_text("[]")
     done = runner.call("board", "run", str(tmp_path))
     assert done.exit_code == 2
-    assert "is no file of format lstmsim/board/1: run lstmsim rtl --board" in done.output
+    assert "is no file of format lstmsim/board/1: run lstmsim rtl --board" in done.stderr
 
 
 def test_a_folder_that_was_edited_is_refused_with_the_place(design: Path) -> None:
