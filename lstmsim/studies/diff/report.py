@@ -68,8 +68,8 @@ def headline(diff: Diff) -> str:
         run += f"; makespan {b:,} cycles, A {a:,}"
     words = {"same": "B is as fast as A", "cannot tell": "It cannot be told whether B is faster than A"}
     text = f"{words.get(diff.verdict, f'B is {diff.verdict}')}: {run}"
-    if arrivals is not None and diff.verdict == "cannot tell":
-        text += f"; {arrivals.reason or _because(arrivals)}"
+    if diff.verdict == "cannot tell":
+        text += f"; {'one side serves fewer jobs' if arrivals is None else arrivals.reason or _because(arrivals)}"
     return f"{text}{_most_of_it(diff)}{_loser(diff)}."
 
 

@@ -38,7 +38,7 @@ def diff(request: DiffRequest) -> Diff:
     makespan = a.trace.makespan_cycles, b.trace.makespan_cycles
     clock, cycles = _time(makespan, (a.frequency_mhz, b.frequency_mhz))
     parts_at, apart, lag = parting(a, b)
-    arrivals = arrivals_of(a, b, pairs)
+    arrivals, jobs = arrivals_of(a, b, pairs), _jobs(a, b, pairs)
     return Diff(
         names=(a.name, b.name),
         chips=(a.chip, b.chip),
@@ -51,12 +51,12 @@ def diff(request: DiffRequest) -> Diff:
         path=_path(a.path, b.path),
         several_paths=(a.walked.several, b.walked.several),
         cores=_cores(a.cores, b.cores),
-        jobs=_jobs(a, b, pairs),
+        jobs=jobs,
         parts_at=None if parts_at is None else _by_the_key(parts_at, keys),
         apart=apart,
         lag=lag,
         arrivals=arrivals,
-        verdict=_by_makespan(clock + cycles) if arrivals is None else verdict_of(arrivals),
+        verdict=_by_makespan(clock + cycles, jobs) if arrivals is None else verdict_of(arrivals),
         words={**a.words, **b.words},
         runs=(a.run, b.run),
     )
@@ -68,7 +68,13 @@ def _time(cycles: tuple[int, int], mhz: tuple[float, float]) -> tuple[Fraction, 
     return Fraction(sum(cycles), 2) * (b - a), Fraction(cycles[1] - cycles[0], 2) * (a + b)
 
 
-def _by_makespan(more: Fraction) -> Verdict:
+def _by_makespan(more: Fraction, jobs: Sequence[JobRow]) -> Verdict:
+    """Say whether B is faster; not of a side that serves fewer of the jobs that both have, for it has less to do."""
+    fewer = sum(
+        (row.latency_cycles[1] is None) - (row.latency_cycles[0] is None) for row in jobs if None not in row.numbers
+    )
+    if (more <= 0 and fewer > 0) or (more >= 0 and fewer < 0):
+        return "cannot tell"
     return "same" if not more else "faster" if more < 0 else "slower"
 
 

@@ -174,6 +174,10 @@ def test_rejected_jobs_have_no_latency() -> None:
     assert found.jobs[2].latency_cycles[1] is None
     assert found.jobs[2].latency_cycles[0] is not None
     assert "B rejects 1 job: c" in found.to_text()
+    # who serves fewer has less to do
+    assert found.makespan_cycles[1] < found.makespan_cycles[0]
+    assert found.verdict == "cannot tell"
+    assert "; one side serves fewer jobs" in " ".join(found.to_text().split())
     assert found.parts_at is not None
     assert found.parts_at.b == "c is rejected"
 
