@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from lstmsim.base.errors import LstmsimError, Mistake, refuse
 from lstmsim.base.records import record
@@ -89,40 +89,40 @@ def ending_child(arguments: Sequence[str], folder: str | None = None) -> Iterato
     """
     with _cleaning_up():
         process = subprocess.Popen(
-            list(arguments),
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-            start_new_session=True,
+            list(arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **_apart(folder)
         )
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             yield process.stdin, process.stdout
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 with suppress(OSError):
                     pipe.close()
 
 
+def _apart(folder: str | None) -> dict[str, Any]:
+    """How programs are started: in a session of their own, so that compilers which they have started end with them."""
+    return {"cwd": folder, "env": {**os.environ, "LC_ALL": "C"}, "start_new_session": True}
+
+
+def _kill(process: subprocess.Popen[Any]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tuple[str, str, int]:
     """Run a program to its end; give what it wrote, and its exit code."""
-    # a session of its own, so that compilers which the program has started end with it
     process = subprocess.Popen(
         list(arguments),
-        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**os.environ, "LC_ALL": "C"},
-        start_new_session=True,
+        **_apart(folder),
     )
     try:
         output, errors = process.communicate(timeout=seconds)
@@ -130,7 +130,6 @@ def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tupl
         raise LstmsimError(f"{arguments[0]} was ended after {seconds:g} seconds") from None
     finally:
         if process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.communicate()
     return output, errors, process.returncode

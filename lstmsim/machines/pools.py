@@ -76,9 +76,7 @@ def lowered(
         if job.batching.in_rounds:
             task, sizes = replace(task, variants=sizes[0]), sizes[1:]
         tasks.append(replace(task, pool=pools[key], sizes=sizes, length=job.steps))
-    described = tuple(
-        Pool(each.max_batch_size, each.max_wait_cycles, each.policy, each.lengths == "ragged") for each, _ in pools
-    )
+    described = tuple(Pool(each.max_batch_size, each.max_wait_cycles, each.policy, each.ragged) for each, _ in pools)
     return replace(program, tasks=tuple(tasks), pools=described)
 
 

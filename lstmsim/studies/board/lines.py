@@ -19,7 +19,7 @@ SIM_CLOCKS, SIM_PAUSE = 4, 1024
 _BENCH = "npu_board_tb"
 #: How long the board may be silent, in seconds. Simulated pins are as fast as the machine is.
 _PATIENCE, _SIM_PATIENCE = 2.0, 60.0
-#: Quiet times of 256 cycles, one after another, after which a simulated board that runs nothing waits for its host.
+#: Quiet times of 1,024 cycles, one after another, after which a simulated board that runs nothing waits for its host.
 _RESTING = 64
 
 

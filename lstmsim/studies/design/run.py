@@ -23,7 +23,7 @@ from lstmsim.studies.design.judge import Judge, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.rates import rates_for
 from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest, checked
-from lstmsim.studies.design.result import Design, More, Rival, written
+from lstmsim.studies.design.result import Alike, Design, More, Rival, written
 from lstmsim.studies.design.space import Space, space_of
 from lstmsim.studies.design.stability import Stable
 from lstmsim.studies.design.trials import MOST, Tally, chosen, optuna_study, tallied
@@ -181,13 +181,9 @@ class _Design:
             rivals = rivals_of(self.space, labels, self.measure, best[0])
             more = more_of(known, self.measure, found, best[0])
         alikes = Alikes(self.space, self.request.names[0], self.request.until) if single and self._drawn() else None
-        alike = (
-            alikes.of(found, best[0], self.measure)
-            if alikes
-            else unsure_of(found, best[0], self.measure)
-            if single
-            else ()
-        )
+        alike: tuple[Alike, ...] = ()
+        if single:
+            alike = alikes.of(found, best[0], self.measure) if alikes else unsure_of(found, best[0], self.measure)
         stable = Stable(self.space, self.measure, found, best, rivals) if self.request.stability else None
         holds = stable.of(self.request.stability) if stable and self.request.stability else None
         keys = [self.space.keys[axis.name] for axis in self.space.axes]

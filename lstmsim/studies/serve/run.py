@@ -54,8 +54,8 @@ class Inside:
         self._came = 0
         #: Numbers of the requests inside, ascending, with their due times, their tenants, for how long they paused,
         #: and of those in rounds when the last pause and the first round ended (-1: not yet, or another one led), and
-        #: the thread of the first round (-1: not over).
-        self._inside: Ints = np.zeros((7, 0), dtype=np.int64)
+        #: the thread of the first round (-1: not over); last their arrivals.
+        self._inside: Ints = np.zeros((8, 0), dtype=np.int64)
         self.together = Together(jobs, len(asked.tenants))
 
     def chunks(self) -> Iterator[Ints]:
@@ -67,7 +67,7 @@ class Inside:
             numbers = np.arange(self._came, self._came + len(due))
             self._came += len(due)
             none = np.zeros_like(due)
-            more = np.stack([numbers, due, batch.tenant, none, none - 1, none - 1, none - 1])
+            more = np.stack([numbers, due, batch.tenant, none, none - 1, none - 1, none - 1, batch.arrival])
             self._inside = np.concatenate([self._inside, more], axis=1)
             yield np.stack([batch.arrival, batch.template, self._ranks(batch, deadlines)], axis=1)
 
@@ -116,7 +116,7 @@ class Inside:
         Gives the indices of their tenants and the threads on which they began.
         """
         places = np.searchsorted(self._inside[0], numbers)
-        _, due, tenants, paused, last, first, thread = self._inside[:, places]
+        _, due, tenants, paused, last, first, thread, _ = self._inside[:, places]
         self._inside = np.delete(self._inside, places, axis=1)
         core, context, start, finish, arrived, _, taken, batch = table.T
         served = core >= 0
@@ -136,6 +136,8 @@ class Inside:
             since, until, own = self.together.held(runs)
             collector.hold(since, until, self._slots[templates[whole]][own])
             self.together.add(batch[whole], start[whole], tenants[whole], templates[whole])
+            # a batch does not begin before its members have come
+            self.together.settle(int(self._inside[7].min(initial=NEVER)))
         alone, stalls = self._by_themselves(templates)
         end = np.where(served, finish, start)
         collector.take(numbers, Rows(arrived, start, end, due, threads, alone, core, stalls, paused), tenants)

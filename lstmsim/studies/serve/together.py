@@ -14,10 +14,13 @@ from lstmsim.program.runs import Runs
 Ints = NDArray[np.int64]
 #: Rows of members: who led the batch, a cycle that tells it from others of that leader, tenant, steps, whether it pads.
 _COLUMNS = 5
+#: Members of batches that are noted before batches are counted.
+_MANY = 1 << 16
+_NEVER = 1 << 62
 
 
 class Together:
-    """Counts the batches of requests, those of each tenant and all together.
+    """Counts the batches of requests, those of each tenant and all together, in memory that does not grow with them.
 
     tenants: number of tenants.
     jobs: templates of requests.
@@ -30,6 +33,10 @@ class Together:
         self._tenants = tenants
         self.most = max((job.batching.max_batch_size for job in jobs if job.batching is not None), default=0)
         self._rows: list[Ints] = []
+        self._noted, self._many = 0, _MANY
+        #: Of each tenant, and last of all together: batches by size; steps that were run, and the members' own.
+        self._sizes: Ints = np.zeros((tenants + 1, self.most + 1), dtype=np.int64)
+        self._steps_run: Ints = np.zeros((2, tenants + 1), dtype=np.int64)
         #: Until when a batch has had the thread (core, context).
         self._held: dict[tuple[int, int], int] = {}
 
@@ -38,6 +45,14 @@ class Together:
         one = np.ones(len(leads), dtype=np.int64)
         steps, padded = (one, 0 * one) if templates is None else (self._steps[templates], self._pads[templates])
         self._rows.append(np.stack([leads, cycles, tenants, steps, padded]))
+        self._noted += len(leads)
+
+    def settle(self, before: int) -> None:
+        """Count batches, if many are noted; before: a cycle such that of those with earlier ones all members are."""
+        if self._noted >= self._many:
+            self._count(before)
+            # if few could be counted, the next time comes late
+            self._many = max(_MANY, 2 * self._noted)
 
     def held(self, runs: Runs) -> tuple[Ints, Ints, Ints]:
         """From when until when batches held threads beyond what is known of them already, and by which runs.
@@ -56,22 +71,28 @@ class Together:
 
     def figures(self) -> tuple[BatchFigures | None, dict[int, BatchFigures]]:
         """The figures of all batches, and by tenant; a batch of several tenants counts in each of them."""
+        self._count(_NEVER)
+        each = {tenant: self._of(tenant) for tenant in range(self._tenants) if self._steps_run[0, tenant]}
+        return (self._of(-1) if each else None), each
+
+    def _count(self, before: int) -> None:
         rows = np.concatenate([*self._rows, np.zeros((_COLUMNS, 0), dtype=np.int64)], axis=1)
-        if not rows.shape[1]:
-            return None, {}
+        later = rows[1] >= before
+        self._rows, self._noted = [rows[:, later]], int(later.sum())
+        rows = rows[:, ~later]
         _, own = np.unique(rows[:2], axis=1, return_inverse=True)
         own = own.ravel()
-        sizes, longest = np.bincount(own), np.zeros(own.max() + 1, dtype=np.int64)
+        sizes = np.bincount(own)
+        longest = np.zeros(len(sizes), dtype=np.int64)
         np.maximum.at(longest, own, rows[3])
         run = np.where(rows[4] > 0, longest[own], rows[3])
-        by_tenant = {}
-        for tenant in range(self._tenants):
-            mine = rows[2] == tenant
-            if mine.any():
-                by_tenant[tenant] = self._of(sizes[np.unique(own[mine])], run[mine], rows[3][mine])
-        return self._of(sizes, run, rows[3]), by_tenant
+        for place in (*range(self._tenants), -1):
+            mine = (rows[2] == place) | (place < 0)
+            self._sizes[place] += np.bincount(sizes[np.unique(own[mine])], minlength=self.most + 1)
+            self._steps_run[:, place] += run[mine].sum(), rows[3][mine].sum()
 
-    def _of(self, sizes: Ints, run: Ints, own: Ints) -> BatchFigures:
-        counts = np.bincount(sizes, minlength=self.most + 1)[1:]
-        padding = 1 - int(own.sum()) / int(run.sum())
-        return BatchFigures(len(sizes), float(sizes.mean()), tuple(counts.tolist()), padding)
+    def _of(self, place: int) -> BatchFigures:
+        counts, (run, own) = self._sizes[place], self._steps_run[:, place].tolist()
+        batches = int(counts.sum())
+        mean = int(counts @ np.arange(len(counts))) / batches
+        return BatchFigures(batches, mean, tuple(counts[1:].tolist()), 1 - own / run)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim import serve, simulate
+from lstmsim.studies.serve import together
 from lstmsim.studies.serve.run import Served
 
 #: On this machine a batch of up to 6 takes as long as one request.
@@ -89,3 +90,21 @@ def test_windows_that_close_at_once_have_the_relaxation_of_the_queue_that_they_m
     assert result.serving.load.saturated_fcfs is None
     assert (result.serving.verdict, result.serving.latency.mean.half_width) == ("too few", None)
     assert result.ended == ("all" if share is None else "limit")
+
+
+@pytest.mark.parametrize("policy", ["dynamic", "continuous"])
+def test_batches_are_counted_alike_while_requests_come(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrival, model = {"kind": "poisson", "rate_per_second": 1e6}, {"layers": [{"cell": "rnn", "hidden": 8, "input": 8}]}
+    pool = {"max_batch_size": 4, "policy": policy, "pool": "p"}
+    jobs = [
+        {"name": name, "model": {"name": "m", **model}, "steps": steps, "arrival": arrival, "batching": pool}
+        for name, steps in (("a", 2), ("b", 3))
+    ]
+    scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    whole = serve(scenario, requests=20_000).serving
+    monkeypatch.setattr(together, "_MANY", 100)
+    parts = serve(scenario, requests=20_000).serving
+    assert parts.batching == whole.batching
+    assert parts.batching is not None
+    assert parts.batching.mean_size > 1
+    assert [each.batching for each in parts.tenants.values()] == [each.batching for each in whole.tenants.values()]
