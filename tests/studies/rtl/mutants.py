@@ -73,7 +73,7 @@ MUTANTS = (
         "no_latency",
     ),
     Mutant("npu_nest.v", "(interleaved ? !last_row : !last_of_pass)", "!last_of_pass", "step_order"),
-    Mutant("npu_thread.v", "part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units", "part_next = w_units", "two_at_once"),
+    Mutant("npu_thread.v", "part_next = v_last[o] ? {W_UNIT{1'b0}} : v_units", "part_next = v_units", "two_at_once"),
     Mutant("npu_thread.v", "whole <= admit ? {W_STEP{1'b0}} : whole_next;", "whole <= whole_next;", "two_at_once"),
     Mutant("npu_thread.v", "      credits <= BANKS;", "      credits <= BANKS - 1;", "two_at_once"),
     Mutant("npu_nest.v", "if (next_block) begin", "if (last_tile) begin", "columns_first"),
@@ -101,7 +101,7 @@ MUTANTS = (
         "step_order",
     ),
     Mutant("npu_tail.v", "== 0;\n  assign f_thread", "< 2;\n  assign f_thread", "oldest_first"),
-    Mutant("npu_tail.v", "mine && results > rest ? results : rest;", "mine ? results : rest;", "end_behind_h"),
+    Mutant("npu_tail_write.v", "turn && results > rest ? results : rest;", "turn ? results : rest;", "end_behind_h"),
     Mutant(
         "npu_tail.v",
         "wire ends = d_last_turn[LATE] && d_last_block[LATE] && ",

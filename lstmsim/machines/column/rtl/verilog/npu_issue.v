@@ -5,7 +5,7 @@
 module npu_issue (
   clock, reset,
   admit, admit_job, ended, frames_posted,
-  w_valid, w_thread, w_counter, w_units, w_last,
+  v_valid, v_thread, v_counter, v_units, v_last,
   f_valid, f_thread,
   o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
   o_first, o_last, o_h0,
@@ -13,6 +13,8 @@ module npu_issue (
   cycle_name
 );
   parameter CORE = 0;
+  // 1: v_* is a cycle early.
+  parameter EARLY = 0;
   `include "npu_issue.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
@@ -35,12 +37,12 @@ module npu_issue (
   input wire [THREADS-1:0] ended;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
-  // What becomes visible in the next cycle, by output.
-  input wire [OUTPUTS-1:0] w_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] w_units;
-  input wire [OUTPUTS-1:0] w_last;
+  // What becomes visible in the next cycle (EARLY: in the one behind that), by output.
+  input wire [OUTPUTS-1:0] v_valid;
+  input wire [OUTPUTS*W_THREAD-1:0] v_thread;
+  input wire [OUTPUTS*W_COUNTER-1:0] v_counter;
+  input wire [OUTPUTS*W_UNIT-1:0] v_units;
+  input wire [OUTPUTS-1:0] v_last;
   // A bank that is free from the next cycle on.
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
@@ -107,12 +109,12 @@ module npu_issue (
       wire single;
       wire couple;
       assign {first, first_waits, second, second_waits, third_place, single, couple} = BEGINS[job*B_WORD_B +: W_BEGIN];
-      npu_thread #(.CORE(CORE), .THREAD(t)) thread (
+      npu_thread #(.CORE(CORE), .THREAD(t), .EARLY(EARLY)) thread (
         .clock(clock), .reset(reset),
         .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready),
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),
-        .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
+        .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
