@@ -77,8 +77,8 @@ MUTANTS = (
     Mutant("npu_thread.v", "whole <= admit ? {W_STEP{1'b0}} : whole_next;", "whole <= whole_next;", "two_at_once"),
     Mutant("npu_thread.v", "      credits <= BANKS;", "      credits <= BANKS - 1;", "two_at_once"),
     Mutant("npu_nest.v", "if (next_block) begin", "if (last_tile) begin", "columns_first"),
-    Mutant("npu_issue.v", "(FINE == 0 || fresh)", "FINE == 0", "slow_switches"),
-    Mutant("npu_issue.v", "(FINE == 0 || fresh)", "1'b1", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "FINE == 0", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "1'b1", "slow_switches"),
     Mutant("npu_issue.v", "switching <= SWITCH_CYCLES - 1", "switching <= SWITCH_CYCLES", "slow_switches"),
     Mutant(
         "npu_issue.v",
@@ -93,7 +93,7 @@ MUTANTS = (
         "one_bank",
     ),
     Mutant("npu_issue.v", "active <= winner;", "if (!starts || !FINE) active <= winner;", "slow_switches"),
-    Mutant("npu_issue.v", "fresh <= starts;", "fresh <= fresh || starts;", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[i])", "slow_switches"),
     Mutant(
         "npu_tail.v",
         "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",

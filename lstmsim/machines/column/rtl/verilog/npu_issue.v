@@ -126,15 +126,19 @@ module npu_issue (
   // The ring: the first thread that may issue from `active` on (fine: from the one behind it; a thread to which the
   // core has just switched is looked at first under both policies).
   reg [W_THREAD-1:0] active;
-  reg fresh;
+  // The threads that are looked at first: those behind `active`, and itself under `coarse` or if it was switched to.
+  reg [THREADS-1:0] mask;
+  reg [THREADS-1:0] mask_next;
   reg [C_SWITCH_CYCLES_B-1:0] switching;
   reg [THREADS-1:0] ahead;
   reg [W_THREAD-1:0] winner;
   reg any;
+  wire under_way = switching != 0;
+  wire chosen = any && !under_way;
+  wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
   integer i;
   always @* begin
-    for (i = 0; i < THREADS; i = i + 1)
-      ahead[i] = may[i] && (i > active || (i == active && (FINE == 0 || fresh)));
+    ahead = may & mask;
     any = |may;
     winner = active;
     if (|ahead) begin
@@ -144,24 +148,24 @@ module npu_issue (
       for (i = THREADS - 1; i >= 0; i = i - 1)
         if (may[i]) winner = i;
     end
+    for (i = 0; i < THREADS; i = i + 1)
+      if (reset) mask_next[i] = i > 0 || FINE == 0;
+      else mask_next[i] = i > winner || (i == winner && (FINE == 0 || starts));
   end
-  wire under_way = switching != 0;
-  wire chosen = any && !under_way;
-  wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
   assign o_valid = chosen && !starts && !reset;
-  always @(posedge clock)
+  always @(posedge clock) begin
+    if (reset || chosen) mask <= mask_next;
     if (reset) begin
       active <= 0;
-      fresh <= 1'b0;
       switching <= 0;
     end else begin
       if (under_way) switching <= switching - 1'b1;
       else if (starts) switching <= SWITCH_CYCLES - 1;
       if (chosen) begin
         active <= winner;
-        fresh <= starts;
       end
     end
+  end
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : grants
       assign grant[t] = o_valid && winner == t;

@@ -50,7 +50,7 @@ module npu_thread (
   // The tile issues in this cycle.
   input wire grant;
   // Whether it may, and why not: at most one of these five is 1.
-  output wire may;
+  output reg may;
   output wire hazard;
   output wire backpressure;
   output wire no_frame;
@@ -83,7 +83,6 @@ module npu_thread (
   assign no_frame = working && !ready && from_frame;
   assign backpressure = working && ready && no_bank;
   assign draining = occupied && !working;
-  assign may = working && ready && !no_bank;
 
   // The tile at the place.
   wire [W_TILE+W_BLOCK_WORD-1:0] coming;
@@ -185,13 +184,15 @@ module npu_thread (
 
   wire opens_behind = behind[W_BLOCK_WORD+2];
   wire [W_BANK:0] credits_next = credits - (grant && opens) + (f_valid && f_thread == THREAD);
+  wire no_bank_next = (grant ? opens_behind : opens) && credits_next == 0;
   always @(posedge clock) begin
     if (reset || ended) occupied <= 1'b0;
     if (reset) working <= 1'b0;
     else if (grant) working <= has_behind;
     ready <= grant ? ready_behind : ready_still;
     credits <= credits_next;
-    no_bank <= (grant ? opens_behind : opens) && credits_next == 0;
+    no_bank <= no_bank_next;
+    may <= !reset && (grant ? has_behind && ready_behind : working && ready_still) && !no_bank_next;
     if (grant) begin
       now <= own_behind;
       waits <= behind_waits;
@@ -209,6 +210,7 @@ module npu_thread (
       ready <= first_ready;
       credits <= BANKS;
       no_bank <= 1'b0;
+      may <= first_ready;
       now <= own_first;
       waits <= first_waits;
       has_behind <= !single;
