@@ -44,6 +44,9 @@ class Demand:
     writes: int = 0  # accesses in a cycle that write, in addition to those that read
     reads: int = 1  # accesses in a cycle that read, each with an address of its own
     instant: bool = False  # whether a word is read in the cycle of its address, which block memory cannot do
+    # delay lines of a part's registers that hold what was read: cycles behind the memory's own register, bits
+    behind: tuple[tuple[int, int], ...] = ()
+    written: int = 0  # bits of a word that are written at once; 0: the whole word
 
     @property
     def width(self) -> int:
@@ -78,6 +81,9 @@ class Part:
     gates: int = 0  # functions of four inputs without its adders
     registers: int = 0  # bits of its registers, those in memories left out
     memories: tuple[Demand, ...] = ()  # its memories
+    # of the registers: delay lines that nothing reads in between, each with its cycles and bits
+    delays: tuple[tuple[int, int], ...] = ()
+    beside: int = 0  # of the registers: those at an operand or a product of a multiplier, which its block may hold
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import ClassVar
@@ -149,6 +149,8 @@ class Sizes:
         return any(model.layer_order == "layer" and len(model.layers) > 1 for model in self.models)
 
 
+#: Bits of a word that the host writes.
+HOST_BITS = 32
 #: Bits of a bias, and bits that a shifted product has beyond those of the sum.
 _BIAS_BITS, _CARRY_BITS = 32, 4
 #: So many banks are registers and no memory.
@@ -164,9 +166,12 @@ def array(sizes: Sizes, summed: int) -> Part:
     nodes = [leaves]
     while nodes[-1] > 1:
         nodes.append(-(-nodes[-1] // 2))
-    before = latency.multiply > 1
+    # The first register of the operands is one for all rows, a second one is each row's own.
+    before = 2 if latency.multiply > 3 else int(latency.multiply > 1)
+    operands = min(before, 1) * core.ep * (sizes.rows * precision.weight_bits + sizes.element_bits)
+    operands += (before > 1) * sizes.rows * core.ep * (precision.weight_bits + sizes.element_bits)
     held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
-    held += before * core.ep * precision.weight_bits + (latency.accumulate - 1) * min(tree, total)
+    held += (latency.accumulate - 1) * min(tree, total)
     rows, accumulators = sizes.rows, max(units * len(stage.sums) for stage, units in sizes.stages)
     lone = min(units * sum(len(gate.sums) == 1 for gate in stage.gates) for stage, units in sizes.stages)
     banks = core.threads * core.accumulator_banks
@@ -177,24 +182,30 @@ def array(sizes: Sizes, summed: int) -> Part:
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * held + before * core.ep * sizes.element_bits,
+        registers=rows * held + operands,
         memories=(sums,),
+        # What each row has of its own is kept apart from a block.
+        beside=(before == 1) * operands + rows * leaves * product * min(1, latency.multiply - before),
     )
 
 
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
-    selected = 2 if convert > 4 else min(convert, 1)
-    shifted, saturated = int(convert > 2), int(convert > 3)
-    multiplied = convert - selected - shifted - saturated
+    # One register reads the constants, one follows each operation; from 5 on one follows the parts of the product.
+    chosen_at = 2 if convert > 5 else min(convert, 1)
+    partial, shifted, saturated, added = (int(convert > least) for least in (4, 2, 3, 6))
+    multiplied = convert - chosen_at - partial - shifted - saturated - added
+    selected = min(chosen_at, 1)
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
     moved = total + _CARRY_BITS
     constants = precision.multiplier_bits + shift + _BIAS_BITS
-    registers = selected * total + multiplied * (moved + shift + _BIAS_BITS)
-    registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
+    parts = total + 2 * precision.multiplier_bits + 2
+    products = selected * total + partial * parts + multiplied * moved
+    along = (partial + multiplied) * (shift + _BIAS_BITS) + shifted * _BIAS_BITS
+    registers = products + along + (shifted + added) * moved + saturated * precision.tail_bits
     # Products of parts of the operands are added, the product is rounded, the bias is added.
     adders = 2 * moved + total
     gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits
@@ -209,7 +220,18 @@ def adapter(sizes: Sizes) -> Part:
         adders=count * adders,
         gates=count * (gates + chosen(total, turns * held)),
         registers=count * registers,
-        memories=(Demand("constants", sum(sizes.turns) * word, word, writes=1, instant=selected == 0),),
+        memories=(
+            Demand(
+                "constants",
+                sum(sizes.turns) * word,
+                word,
+                writes=1,
+                instant=selected == 0,
+                behind=((partial + multiplied + shifted, count * _BIAS_BITS),),
+                written=HOST_BITS,
+            ),
+        ),
+        beside=count * products,
     )
 
 
@@ -220,9 +242,15 @@ def frames(sizes: Sizes) -> tuple[Part, ...]:
         sizes.stored.frames.get(model.name, 0) * -(-model.layers[0].width("x") // core.ep) for model in sizes.models
     )
     word = core.ep * sizes.precision.vector_bits
-    further = max(0, core.latency.read - 1) * word
-    own = Demand("frames", words * word, word, writes=1, instant=core.latency.read == 0)
-    return (Part("frames", registers=further, memories=(own,)),) if words else ()
+    further = _further(core)
+    instant = core.latency.read == 0
+    own = Demand("frames", words * word, word, writes=1, instant=instant, behind=((further, word),), written=HOST_BITS)
+    return (Part("frames", registers=further * word, memories=(own,)),) if words else ()
+
+
+def _further(core: ColumnCore) -> int:
+    """Cycles of a read behind the memory's own register; from three on the address has a register before it."""
+    return max(0, core.latency.read - (2 if core.latency.read > 2 else 1))
 
 
 def kept(sizes: Sizes) -> tuple[Part, ...]:
@@ -246,12 +274,12 @@ def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
     """The weights, and the registers after them: the first one is the memory's own."""
     core, precision = sizes.core, sizes.precision
     word = sizes.rows * core.ep * precision.weight_bits
-    further = max(0, core.latency.read - 1)
+    further, instant = _further(core), core.latency.read == 0
     words = weight_words if stored is None else max(1, stored // word)
     return Part(
         "weights",
         registers=further * word,
-        memories=(Demand("weights", words * word, word, writes=1, instant=core.latency.read == 0),),
+        memories=(Demand("weights", words * word, word, writes=1, instant=instant, behind=((further, word),), written=HOST_BITS),),
     )
 
 
@@ -272,12 +300,19 @@ def vectors(sizes: Sizes) -> Part:
         own.append(Demand(name, words * word, word, banks, writes=1, instant=read == 0))
         # Two rotators, and for each bank its addresses and whether it is written.
         gates += 2 * levels * word + banks * (2 * address + 4) * (levels > 0)
-        registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
+        registers += (read > 0) * levels + _further(core) * core.ep * bits
     operand = core.ep * bits
     # What tells apart where an operand comes from and where its sum goes waits with it.
-    registers += read * (2 + sizes.words["unit"]) + core.latency.mvm_cycles(core.ep) * 2
+    waiting = (read, 2 + sizes.words["unit"]), (core.latency.mvm_cycles(core.ep), 2)
+    registers += _bits_of(waiting)
     gates += chosen(operand, 1 + len(own)) + operand
-    return Part("vectors", gates=gates, registers=registers, memories=tuple(own))
+    further = _further(core), len(own) * core.ep * bits
+    return Part("vectors", gates=gates, registers=registers, memories=tuple(own), delays=(*waiting, further))
+
+
+def _bits_of(delays: Iterable[tuple[int, int]]) -> int:
+    """Registers of delay lines, each of so many cycles and bits."""
+    return sum(cycles * bits for cycles, bits in delays)
 
 
 #: Functions of four inputs for a bit of a thread's running numbers, and for each row of the control store more.
@@ -306,7 +341,9 @@ def _issue(sizes: Sizes) -> Part:
     cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
     gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sum(map(len, sizes.shapes)))
     gates += core.threads * _KIND_GATES * (sizes.stored.kinds - 1)
-    return Part("issue", gates=round(gates), registers=core.threads * thread + cycles * (_token(sizes) + 1))
+    token = cycles, _token(sizes) + 1
+    registers = core.threads * thread + _bits_of([token])
+    return Part("issue", gates=round(gates), registers=registers, delays=(token,))
 
 
 def _tail(sizes: Sizes) -> Part:
@@ -320,12 +357,14 @@ def _tail(sizes: Sizes) -> Part:
     entry = sum(words[each] for each in names) + 2 * words["unit"] + 3 + words["element"] * sizes.kept
     token = _token(sizes)
     going = token + words["unit"]
+    line = (cycles, entry), (cycles // 2, words["turn"])
     queue = Demand("blocks", core.threads * core.accumulator_banks * token, token, writes=1, instant=True)
     return Part(
         "tail control",
         gates=round(3.5 * going),
-        registers=cycles * entry + (cycles // 2) * words["turn"] + going + core.threads * 8,
+        registers=_bits_of(line) + going + core.threads * 8,
         memories=(queue,),
+        delays=line,
     )
 
 
@@ -349,10 +388,12 @@ def lanes(sizes: Sizes) -> Part:
     Lanes of several kinds of cells share their results' way.
     """
     every, count = [_Lane(sizes, cell) for cell in sizes.cells], sizes.core.tail_width
-    adders, gates, registers = (
-        count * sum(getattr(lane, name) for lane in every) for name in ("adders", "gates", "registers")
+    adders, gates, registers, beside = (
+        count * sum(getattr(lane, name) for lane in every) for name in ("adders", "gates", "registers", "beside")
     )
-    return Part("lanes", adders, gates, registers, tuple(each for lane in every for each in lane.memories))
+    memories = tuple(each for lane in every for each in lane.memories)
+    delays = tuple((cycles, count * bits) for lane in every for cycles, bits in lane.delays)
+    return Part("lanes", adders, gates, registers, memories, delays, beside)
 
 
 class _Lane:
@@ -369,8 +410,9 @@ class _Lane:
             if self.precision.formats == "shared"
             else sum(each.directions for each in sizes.layers if each.cell == cell)
         )
-        self.adders = self.gates = self.registers = 0
+        self.adders = self.gates = self.registers = self.beside = 0
         self.memories: list[Demand] = []
+        self.delays: list[tuple[int, int]] = []
         for segment in segments(cell):
             self._segment(segment)
         self._keep()
@@ -392,6 +434,7 @@ class _Lane:
         for source, (first, late) in last.items():
             own = self.depth[source] if source in begin else first
             self.registers += max(0, late - own) * self.bits(source)
+            self.delays.append((max(0, late - own), self.bits(source)))
 
     def _node(self, node: Node) -> None:
         """Add one operation; its registers are spread over its steps, from the last one on."""
@@ -422,6 +465,8 @@ class _Lane:
             self.adders += wide
             places = (sum(read), sum(read), wide, excess, bits)
         self.registers += _spread(latency, places, places_of(operation))
+        if operation == "multiply":
+            self.beside += _spread(latency, (sum(read), 0, 0, 0), places_of(operation))
 
     def _table(self, node: Node, read: int, bits: int, latency: int) -> None:
         """A table for each lane, and a line between two entries."""
@@ -442,6 +487,12 @@ class _Lane:
         places = (read, cell + _PART_BITS, word + _PART_BITS, line, line, bits)
         # The first register after the read is the memory's own.
         self.registers += max(0, _spread(latency, places, LINEAR_ORDER) - word)
+        _, placed, reads, products, rounded, _ = (
+            _spread(latency, tuple(int(place == own) for place in range(6)), LINEAR_ORDER) for own in range(6)
+        )
+        further = max(0, reads - 1)
+        self.beside += (further + products) * (bits + 1)
+        self.delays += [(placed + reads, _PART_BITS), (further + products + rounded, bits)]
 
     def _keep(self) -> None:
         """States and values that other segments read, parameters, and the way of the results."""

@@ -36,6 +36,7 @@ class Packing:
     mixed_signs: whether each operand of a block is signed or not by its own choice, so that the lower parts of a wide
         operand take the whole width.
     least: an operand, or the rest of a wide one, of fewer bits is multiplied by logic.
+    registers: whether a block holds the registers at its operands and its product.
     """
 
     name: Annotated[Name, Key("how the block is used")]
@@ -47,6 +48,7 @@ class Packing:
     logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
     mixed_signs: Annotated[bool, Key()] = False
     least: Bits = 1
+    registers: Annotated[bool, Key()] = False
 
     def takes(self, first_bits: int, second_bits: int) -> bool:
         """Say whether operands of those widths go in."""
@@ -95,13 +97,21 @@ class Memory:
     read_bits: Annotated[Bits, Key("bits read of a block in a cycle")]
     ports: Bits = 2
 
-    def shaped(self, words: int, width: int) -> int:
-        """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep."""
+    def shaped(self, words: int, width: int, written: int = 0) -> int:
+        """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep.
+
+        written: bits of a word that are written at once, in blocks of their own; 0: all.
+        """
+        pieces, width = (-(-width // written), min(width, written)) if written else (1, width)
         shapes, read = [], self.read_bits
         while read:
             shapes.append(-(-width // read) * -(-words // (self.bits // read)))
             read //= 2
-        return min(shapes)
+        return pieces * min(shapes)
+
+
+#: What a block costs in bits of registers, to the program that chooses by `SmallMemory.block`.
+_BLOCK_COST = 128
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,40 @@ class SmallMemory:
     words: Annotated[Bits, Key("words of such a memory")]
     bits: Annotated[Bits, Key("bits of a word")]
     elements: Annotated[Bits, Key("elements of logic that it takes")]
-    block: Annotated[Bits, Key("so many are as dear as a memory block")]
+    block: Annotated[Bits | None, Key("so many are as dear as a memory block")] = None
+    filled: Annotated[int | None, Key("part of a memory block from which on the block is taken", "%", 1, 100)] = None
+
+    def too_small(self, words: int, width: int, reads: int, copies: int) -> bool:
+        """Whether a memory of so many words is of registers instead: alone, or in so many copies of small memories."""
+        if self.filled is not None:
+            return 100 * words < self.filled * self.words * reads
+        return self.block is not None and words * width * self.block <= copies * _BLOCK_COST
+
+    def gives_way(self, bits: int, dear: float, blocks: int, room: int) -> bool:
+        """Whether memory blocks hold so many bits instead, by what the synthesis program compares.
+
+        dear: how many small memories the bits take, and what chooses among them.
+        blocks, room: how many blocks they take, and the bits of one.
+        """
+        if self.filled is not None:
+            return 100 * bits >= self.filled * blocks * room
+        return self.block is not None and dear >= self.block * blocks
+
+
+@dataclass(frozen=True)
+class DelayLine:
+    """An element of logic as a delay line of a bit that nothing reads in between."""
+
+    least: Annotated[Bits, Key("cycles from which on a line is made so; a shorter one is of registers")]
+    most: Annotated[Bits, Key("cycles of one element")]
+
+    def elements(self, cycles: int, bits: int) -> int | None:
+        """Elements of a line; None where it is of registers.
+
+        >>> DelayLine(3, 32).elements(40, 8), DelayLine(3, 32).elements(2, 8)
+        (16, None)
+        """
+        return bits * -(-cycles // self.most) if cycles >= self.least else None
 
 
 @dataclass(frozen=True)
@@ -120,6 +163,7 @@ class Logic:
 
     functions: functions of four inputs that one element holds.
     small: a memory of such elements; None: no source for it, or they are not used so.
+    delay: such an element as a delay line; None likewise.
     """
 
     name: Annotated[Name, Key("ALM or LUT")]
@@ -128,6 +172,7 @@ class Logic:
     register_bits: Annotated[Bits, Key("registers in one element")]
     functions: Bits = 1
     small: Annotated[SmallMemory | None, Key("a memory of such elements")] = None
+    delay: Annotated[DelayLine | None, Key("such an element as a delay line")] = None
 
 
 # the order of the fields is part of the keys that sweeps keep of infeasible points

@@ -304,7 +304,7 @@ def _memory_need(kind: Memory, wanted: Sequence[Demand]) -> MemoryNeed:
         # Each memory has blocks of its own.
         bits, width = -(-each.bits // each.memories), each.width
         causes = (-(-bits // kind.bits), -(-width // kind.read_bits), -(-(each.reads + each.writes) // kind.ports))
-        total = max(*causes, kind.shaped(each.words, each.width))
+        total = max(*causes, kind.shaped(each.words, each.width, each.written))
         counts.append([each.memories * blocks for blocks in (*causes, total)])
     capacity, bandwidth, ports, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
     return MemoryNeed(kind.name, capacity, bandwidth, ports, total, kind.blocks)

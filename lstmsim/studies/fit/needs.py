@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.hardware import Demand, Hardware, Part, chosen
@@ -59,19 +60,18 @@ def placed(demand: Demand, device: Device) -> Placed:
         return in_registers if demand.instant else Placed(True)
     copies = demand.reads * -(-words // small.words) * -(-width // small.bits)
     banks = -(-words // small.words)
-    if words * width * small.block <= copies * _BLOCK_COST:
+    if small.too_small(words, width, demand.reads, copies):
         return in_registers
     dear = copies + demand.reads * width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY
-    blocks = min(kind.shaped(words, width) for kind in device.memories)
-    if not demand.instant and dear >= small.block * blocks:
+    piece = min(width, demand.written or width)
+    blocks, room = min((kind.shaped(words, piece), kind.bits) for kind in device.memories)
+    if not demand.instant and small.gives_way(words * piece, dear * piece / width, blocks, room):
         return Placed(True)
     # The register in which a block holds what it has read is an additional one at a small memory.
     held = 0 if demand.instant else count * demand.reads * width
     return Placed(False, count * demand.reads * chosen(width, banks), count * copies * small.elements, held)
 
 
-#: What a block costs in bits of registers, to the program that chooses.
-_BLOCK_COST = 128
 #: So many words are chosen from by the function that takes the word.
 _FREE_CHOICE = 2
 #: So many choices of a bit are as dear as a small memory.
@@ -101,7 +101,7 @@ def part_needs(
     for core, parts, packing in zip(chip.cores, every, packings, strict=True):
         for number, part in enumerate(parts):
             parting = packing.logic * hardware.multipliers(core) if packing and not number else 0
-            own = _need(part, device, parting)
+            own = _need(part, device, parting, packing is not None and packing.registers)
             sofar = needs.get(part.name, PartNeed(part.name, 0, 0, 0))
             needs[part.name] = PartNeed(
                 part.name, *(getattr(sofar, key) + getattr(own, key) for key in ("memories", "logic", "registers"))
@@ -109,20 +109,34 @@ def part_needs(
     return tuple(needs.values())
 
 
-def _need(part: Part, device: Device, parting: int = 0) -> PartNeed:
-    """One part of one core."""
+def _need(part: Part, device: Device, parting: int, held: bool) -> PartNeed:
+    """One part of one core.
+
+    parting: elements of logic that correct products.
+    held: whether multiplier blocks hold the registers beside them.
+    """
     places = [(each, placed(each, device)) for each in part.memories]
     logic = device.logic
-    registers = part.registers + sum(place.registers for _, place in places)
+    registers = part.registers + sum(place.registers for _, place in places) - held * part.beside
+    for cycles, bits in chain(part.delays, *(_behind(each, place) for each, place in places)):
+        elements = logic.delay.elements(cycles, bits) if logic.delay else None
+        registers -= 0 if elements is None else cycles * bits
+        parting += elements or 0
     gates = part.gates + sum(place.gates for _, place in places)
     filled = -(-part.adders // logic.adder_bits) + -(-gates // logic.functions) + parting
     filled += sum(place.elements for _, place in places)
     blocks = sum(
-        each.memories * min(kind.shaped(each.words, each.width) for kind in device.memories)
+        each.memories * min(kind.shaped(each.words, each.width, each.written) for kind in device.memories)
         for each, place in places
         if place.in_blocks
     )
     return PartNeed(part.name, blocks, filled, registers)
+
+
+def _behind(demand: Demand, place: Placed) -> list[tuple[int, int]]:
+    """The delay lines behind a memory; a register of logic that holds what was read is the first of the line."""
+    first = int(not place.in_blocks and not demand.instant)
+    return [(cycles + first, bits) for cycles, bits in demand.behind]
 
 
 @dataclass(frozen=True)
