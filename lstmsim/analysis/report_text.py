@@ -33,18 +33,18 @@ def report_text(report: Report, jobs: bool = False) -> str:
 
 
 def document(report: Report, jobs: bool = False) -> Document:
-    """The report for people: where the cycles went, then makespan, utilization and latencies."""
+    """The report for people: the answer, latencies, then where the cycles went."""
     few = not report.requests and len(report.jobs) <= _MOST_ROWS
     many = _jobs(report) if jobs else f"JOBS: {len(report.jobs):,} were served; --jobs shows them"
     return Document.of(
-        f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}",
+        answer(report),
+        _summary(report),
         _cores(report),
         _losses(report),
         _layers(report),
         _jobs(report) if few else None,
         None if report.planned is None else planned_section(report.planned),
         Section.of(*(Text(each, hang=2) for each in report.kernels)),
-        _summary(report),
         None if few else many,
     )
 
@@ -162,15 +162,21 @@ def _planned_cells(product: PlannedProduct) -> list[str]:
     return [*names, f"{product.rank} of {product.candidates}", rejected, product.relief or "-"]
 
 
-def _summary(report: Report) -> Section:
+def answer(report: Report) -> str:
+    """The sentence that a user needs: how busy the machine was, for how long, and what mainly kept it from more."""
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
+    used = f"Utilization {100 * report.utilization:.1f} %"
+    took = f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms"
+    why = reason(report) if report.jobs else NOBODY
+    return f"{used}, {took}. {why[0].upper()}{why[1:]}."
+
+
+def _summary(report: Report) -> Section:
     latency = ", ".join(f"{name} {value:.4g}" for name, value in asdict(report.latency_ms).items())
     return Section.of(
-        f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms, "
-        f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
-        f"latency in ms: {latency}" if report.jobs else NOBODY,
+        f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}, {report.tops:.4g} TOPS",
+        f"latency in ms: {latency}" if report.jobs else None,
         *_of_some_runs(report),
-        reason(report) if report.jobs else None,
     )
 
 
