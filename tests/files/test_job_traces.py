@@ -10,9 +10,9 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.arrival_file import Wanted, read_arrivals, read_lengths
+from lstmsim.files.scenario.request_schema import OWN_STEPS, Measure
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.files.scenario.schema import OWN_STEPS, Measure
 from tests.strategies import examples
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}

@@ -11,16 +11,9 @@ import pytest
 from lstmsim.base.bounds import MAX_CYCLES, MAX_JOBS
 from lstmsim.base.keys import keys_of
 from lstmsim.engines.feeds import WINDOW
-from lstmsim.files.scenario.schema import (
-    ARRIVAL_KEYS,
-    MAX_LENGTHS,
-    ArrivalEntry,
-    JobEntry,
-    ScenarioFile,
-    StepsEntry,
-    TraceEntry,
-)
-from lstmsim.files.scenario.schema import STEPS_KEYS as STEPS_KEYS
+from lstmsim.files.scenario.request_schema import ARRIVAL_KEYS, MAX_LENGTHS, ArrivalEntry, StepsEntry, TraceEntry
+from lstmsim.files.scenario.request_schema import STEPS_KEYS as STEPS_KEYS
+from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
 from lstmsim.model.scenario import DISPATCH
 

@@ -16,7 +16,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.published import Hardware, hardware
-from lstmsim.files.scenario.schema import Name, Text, check
+from lstmsim.files.scenario.request_schema import Name
+from lstmsim.files.scenario.schema import Text, check
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import read_document
 

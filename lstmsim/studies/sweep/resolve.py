@@ -20,8 +20,9 @@ from lstmsim.base.keys import Described, Key, keys_of, unwrapped
 from lstmsim.files.scenario.entries import job_names
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
 from lstmsim.files.scenario.models import own_keys
+from lstmsim.files.scenario.request_schema import ArrivalEntry, Cycles, Steps, StepsEntry
 from lstmsim.files.scenario.scenario_file import checked_scenario
-from lstmsim.files.scenario.schema import ArrivalEntry, Cycles, JobEntry, LayerEntry, Steps, StepsEntry
+from lstmsim.files.scenario.schema import JobEntry, LayerEntry
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import copied
 from lstmsim.machines.assembly import PerStep, Tally
