@@ -1,6 +1,6 @@
 /** The rows of a result: points of two columns, brushed and pointed at, beside a table of the rows. */
 
-import { bind, colour, data, make, number, onTheme } from "./frame.js";
+import { bind, colour, data, make, number, onTheme, ticks } from "./frame.js";
 import { enhance, tableOf } from "./tables.js";
 
 /** Rows of the table at most; height of the chart, its margins, and the reach of the pointer, in pixels. */
@@ -40,15 +40,6 @@ const said = make("p", { class: "note", role: "status" });
 const legend = make("ul", { class: "legend" });
 const clear = make("button", { click: () => { brush = null; update(); }, hidden: true }, "All rows");
 const listed = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" });
-
-/** Round numbers for an axis. */
-export function ticks(low, high, most) {
-  const power = 10 ** Math.floor(Math.log10((high - low) / most));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most);
-  const made = [];
-  for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-12); at++) made.push(Number((at * step).toPrecision(12)));
-  return made;
-}
 
 function scale(values, from, to) {
   let low = Infinity, high = -Infinity;

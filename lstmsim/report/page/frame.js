@@ -37,8 +37,22 @@ export function percent(part, whole) {
   return share >= 0.05 ? `${share.toFixed(1)} %` : "<0.1 %";
 }
 
-/** A colour of the style sheet: the value of a custom property, as `#RRGGBB`. */
-export const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+const probe = make("i", { hidden: true });
+
+/** A colour of the style sheet as the page shows it now: the value of a custom property, as `rgb(…)`. */
+export function colour(name) {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+}
+
+/** Round numbers for an axis, so many at most, and `least` apart. */
+export function ticks(low, high, most, least = 0) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / most));
+  const step = Math.max(least, [1, 2, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most));
+  const made = [];
+  for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-12); at++) made.push(Number((at * step).toPrecision(12)));
+  return made;
+}
 
 const keys = new Map();
 const themeListeners = [];
@@ -86,7 +100,7 @@ addEventListener("keydown", (event) => {
 
 const themeButton = make("button", { click: switchTheme, id: "theme", title: "Change between a light and a dark page" });
 const helpButton = make("button", { click: help, title: "Keys of this page" }, "Keys ?");
-document.querySelector("header").prepend(make("div", { class: "tools", role: "group", "aria-label": "This page" }, themeButton, helpButton));
+document.querySelector("header").prepend(make("div", { class: "tools", role: "group", "aria-label": "This page" }, themeButton, helpButton, probe));
 root.classList.add("scripted");
 bind("?", "this help", help);
 bind("t", "light or dark", switchTheme);

@@ -28,28 +28,12 @@ _POLICY = (
     "default-src 'none'; {images}style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'"
 )
-_LIGHT = (
-    "--page:#FFFFFF;--ink:#1B1F23;--muted:#57606A;--line:#D5DAE0;--card:#F4F7FA;--accent:#005A8F;--area:#5E7F95;"
-    "--mark:#B0420A"
-)
-_DARK = (
-    "--page:#15191E;--ink:#E6EAEE;--muted:#A9B2BB;--line:#3A424B;--card:#1D242C;--accent:#7CC4F0;--area:#6F93AB;"
-    "--mark:#FF9A5C"
-)
 #: A number that stands alone in a sentence, and is no part of a name.
 _NUMBER = re.compile(r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
 #: Most rows of a result that its page holds.
 MOST_ROWS = 20_000
 #: Rows that a browser without scripts shows.
 _PLAIN_ROWS = 40
-
-
-def themed(light: str, dark: str) -> str:
-    """Write the rules of colours, as custom properties, on light and dark screens. Paper is always light."""
-    return (
-        f":root{{{light}}}\n@media screen{{:root[data-theme=dark]{{{dark}}}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
-    )
 
 
 def joined_scripts(files: Sequence[Path]) -> str:
@@ -94,7 +78,7 @@ def page(
     data: plain data by name, for scripts.
     images: whether the page has pictures in its text (`data:`); nothing else can load one.
     """
-    style = themed(_LIGHT, _DARK) + style + _HERE.joinpath("page.css").read_text(encoding="utf-8")
+    style += _HERE.joinpath("page.css").read_text(encoding="utf-8")
     script = joined_scripts([*(_HERE / name for name in _SCRIPTS), *scripts])
     policy = _POLICY.format(images="img-src data:; " * images, style=_hash(style), script=_hash(script))
     links = [element("a", each.title, href=f"#{each.name}") for each in sections if each.title]

@@ -354,9 +354,9 @@ def test_rows_of_a_result_are_brushed(chrome: Page, tmp_path: Path) -> None:
 
 
 #: Pixels of the chart that have the colour of texts: nothing but the baseline and the box are drawn in it.
-INK = """(() => {
-  const canvas = document.querySelector(".chart"), root = getComputedStyle(document.documentElement);
-  const ink = root.getPropertyValue("--ink").trim().slice(1).match(/../g).map((each) => parseInt(each, 16));
+INK = r"""(() => {
+  const canvas = document.querySelector(".chart");
+  const ink = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   let count = 0;
   for (let at = 0; at < data.length; at += 4) count += ink.every((each, of) => data[at + of] === each);

@@ -256,11 +256,7 @@ function whatIf({ base, changes, pairs }, place) {
     const box = make("input", { type: "checkbox", disabled: each.cycles === null, change });
     return make("label", {}, box, ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`));
   });
-  const bar = (name, cycles, most) => {
-    const length = make("i");
-    length.style.width = `${(100 * cycles) / most}%`;
-    return make("div", {}, make("span", {}, `${name}: ${number(cycles)} cycles`), length);
-  };
+  const bar = (name, value, max) => make("label", {}, `${name}: ${number(value)} cycles`, make("progress", { value, max }));
   function show() {
     const names = [...on], both = names.join(" + ");
     const isPair = (each) => names.length === 2 && names.every((name) => each.pair.includes(name));

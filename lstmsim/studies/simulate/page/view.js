@@ -1,6 +1,6 @@
 /** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
 
-import { bind, colour, make, number, onTheme } from "./frame.js";
+import { bind, colour, make, number, onTheme, ticks } from "./frame.js";
 import { levelFor, walk, within, workOutLevels } from "./spans.js";
 
 /** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
@@ -14,9 +14,9 @@ const FONT = '11px system-ui, "Segoe UI", Roboto, sans-serif';
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** A colour as a pixel of a canvas. */
-function pixel(hex) {
-  const value = parseInt(hex.slice(1), 16);
-  return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+function pixel(text) {
+  const [red, green, blue] = text.match(/\d+/g);
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 export class View {
@@ -63,7 +63,6 @@ export class View {
     this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
     this.ink = Object.fromEntries(["page", "ink", "muted", "line", "accent", "mark", "area"].map((name) => [name, colour(name)]));
     this.ground = pixel(this.ink.page);
-    this.use = this.busyShares();
     this.ask();
   }
 
@@ -264,16 +263,14 @@ export class View {
     pen.fillRect(0, 0, this.left, AXIS - 2);
     pen.fillRect(0, 0, this.width, AXIS - 4);
     pen.fillStyle = this.ink.muted;
-    const length = this.high - this.low, raw = length / Math.max(2, (this.width - this.left) / 100), power = 10 ** Math.floor(Math.log10(raw));
-    const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw * 0.999));
     pen.textAlign = "center";
-    for (let tick = Math.ceil(this.low / step) * step; tick <= this.high; tick += step) {
+    for (const tick of ticks(this.low, this.high, Math.max(2, (this.width - this.left) / 100), 1)) {
       const x = this.x(tick);
       pen.fillRect(x - 0.5, AXIS - 6, 1, 5);
       pen.fillText(number(tick), clamp(x, this.left, this.width - 24), 12);
     }
     pen.textAlign = "left";
-    pen.fillText(`${number(Math.round(length))} cycles`, 2, 12, this.left - 4);
+    pen.fillText(`${number(Math.round(this.high - this.low))} cycles`, 2, 12, this.left - 4);
   }
 
   /** The pixel of a cycle in the strip, which begins where rows do. */
@@ -282,24 +279,19 @@ export class View {
     return left + ((cycle - first) / (last - first)) * (this.strip.width - left);
   }
 
-  /** The strip's picture: of each window the share in which main units work. */
-  busyShares() {
-    const [edges, shares] = this.spans.use, { width, height } = this.strip;
-    const canvas = make("canvas", { width, height }), pen = canvas.getContext("2d");
-    const at = edges.map((cycle) => Math.round(this.stripped(cycle)));
+  /** The strip: of each window of the run the share in which main units work, pale where it is not in view. */
+  drawStrip() {
+    const pen = this.strip.getContext("2d", { alpha: false }), { width, height } = this.strip, [edges, shares] = this.spans.use;
+    const at = edges.map((cycle) => Math.round(this.stripped(cycle))), from = this.stripped(this.low), to = this.stripped(this.high);
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, width, height);
     pen.fillStyle = this.ink.area;
     shares.forEach((share, window) => pen.fillRect(at[window], height * (1 - share / 1000), Math.max(1, at[window + 1] - at[window]), height));
-    return canvas;
-  }
-
-  drawStrip() {
-    const pen = this.strip.getContext("2d"), { width, height } = this.strip, at = (cycle) => this.stripped(cycle);
-    const [from, to] = [at(this.low), at(this.high)];
-    pen.clearRect(0, 0, width, height);
-    pen.globalAlpha = 0.35;
-    pen.drawImage(this.use, 0, 0);
+    pen.globalAlpha = 0.65;
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, from, height);
+    pen.fillRect(to, 0, width - to, height);
     pen.globalAlpha = 1;
-    if (to > from) pen.drawImage(this.use, from, 0, to - from, height, from, 0, to - from, height);
     pen.strokeStyle = this.ink.accent;
     pen.lineWidth = 2 * this.ratio;
     pen.strokeRect(from, 1, Math.max(2, to - from), height - 2);
