@@ -93,14 +93,18 @@ def _size(cores: Sequence[CoreReport], name: str) -> str:
 
 def _losses(report: Report) -> Grid:
     total = sum(report.losses.values())
-    rows = [
-        (name, count, percent(count, total, "-"), count / total, meaning(name, report))
-        for name, count in report.losses.items()
-        if count
-    ]
+    rows = [(name, count, share, count / total, said) for name, count, share, said in loss_rows(report)]
     where = "all cores" if len(report.cores) > 1 else "the core"
     columns: list[str | Column] = ["<name", "count", "share", Column("", left=True, bar=24), "<meaning"]
     return grid(columns, rows, f"MULTIPLIERS: where the {part_cycles(report)} of {where} went", headed=False)
+
+
+def loss_rows(report: Report) -> Iterator[tuple[str, int, str, str]]:
+    """Of each name of what multipliers did: how often, its share, and what it means."""
+    total = sum(report.losses.values())
+    for name, count in report.losses.items():
+        if count:
+            yield name, count, percent(count, total, "-"), meaning(name, report)
 
 
 def _layers(report: Report) -> Grid | None:
@@ -119,15 +123,21 @@ def _layers(report: Report) -> Grid | None:
 
 def _jobs(report: Report) -> Section:
     shown, stopped = shown_jobs(report, _MOST_ROWS), any(job.preempted for job in report.jobs)
-    head = ["<job", "core", "thread", "arrival", "start", "finish", "latency", "ms", *["preempted"] * stopped]
-    rows = []
-    for job in shown:
-        ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-        where = [short_name(job.name, _LONGEST_NAME), job.places, str(job.thread)]
-        rows.append([*where, job.arrival, job.start, job.finish, job.latency, ms, *[job.preempted] * stopped])
+    head = ["<job", *JOB_COLUMNS, *["preempted"] * stopped]
+    rows = [[short_name(job.name, _LONGEST_NAME), *job_cells(report, job), *[job.preempted] * stopped] for job in shown]
     hidden = len(report.jobs) - len(shown)
     note = f"... and {hidden} more (the slowest of all is shown); --json FILE has every job" if hidden else None
     return Section.of(grid(head, rows), note, title="JOBS: times in cycles")
+
+
+#: Where and when a job ran: the heads of what `job_cells` gives.
+JOB_COLUMNS = ("core", "thread", "arrival", "start", "finish", "latency", "ms")
+
+
+def job_cells(report: Report, job: JobReport) -> list[str | int]:
+    """Give where and when a job ran, in cycles and at last in ms."""
+    ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
+    return [job.places, str(job.thread), job.arrival, job.start, job.finish, job.latency, ms]
 
 
 def shown_jobs(report: Report, most: int) -> list[JobReport]:
@@ -205,13 +215,16 @@ def _first(jobs: Sequence[Rejected]) -> str:
 
 def reason(report: Report) -> str:
     """Say in one sentence the biggest reason why the multipliers were not always useful."""
-    losses = report.losses
-    total = sum(losses.values())
-    name = max(list(losses)[1:], key=lambda loss: losses[loss])
-    if not losses[name]:
-        return "every multiplier did useful work in every cycle"
+    name = main_loss(report)
+    share = percent(report.losses[name], sum(report.losses.values()), "-")
     # The sentence does not say what would help: only `explain` simulates that.
-    return f"not 100 % mainly because of {name} ({percent(losses[name], total, '-')}): {meaning(name, report)}"
+    why = f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
+    return why if report.losses[name] else "every multiplier did useful work in every cycle"
+
+
+def main_loss(report: Report) -> str:
+    """The biggest of the names of cycles in which multipliers did nothing useful."""
+    return max(list(report.losses)[1:], key=lambda name: report.losses[name])
 
 
 def part_cycles(report: Report) -> str:

@@ -144,20 +144,19 @@ def result_page(
         sections.append(Section("rows", "Every row", _without_scripts(len(records), data["rows"])))
     if command:
         sections.append(Section("origin", "How this was made", element("p", element("code", command))))
-    answer = _numbers_leading_to(sections, document.headline)
+    names = [each.name for each in sections if each.name != "picture"]
+    # of the rows of the page; without rows its first section
+    answer = linked(document.headline, _NUMBER, "rows" if "rows" in names else "".join(names[:1]))
     header = joined([element("h1", title), *([element("p", answer, class_="answer")] * bool(answer))])
     return page(title, header, sections, scripts=[CHART] if records else [], data=data, images=bool(picture))
 
 
-def _numbers_leading_to(sections: Sequence[Section], headline: str) -> Markup:
-    """The headline, in which each number leads to the rows of the page; without rows to its first section."""
-    names = [each.name for each in sections if each.name != "picture"]
-    where = "rows" if "rows" in names else names[0] if names else ""
-    parts = _NUMBER.split(headline)
-    # what stands at odd places is a number
+def linked(text: str, pattern: re.Pattern[str], target: str) -> Markup:
+    """Make all that the group of a pattern finds in a text lead to `#target`; empty: nothing leads anywhere."""
+    # what stands at odd places was found
     return joined(
-        element("a", each, href=f"#{where}") if index % 2 and where else Markup(escaped(each))
-        for index, each in enumerate(parts)
+        element("a", each, href=f"#{target}") if index % 2 and target else each
+        for index, each in enumerate(pattern.split(text))
     )
 
 

@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 import lstmsim as api
+from lstmsim.analysis.spans import use_over_time
 from lstmsim.analysis.timeline import STATES
 from lstmsim.report.html.markup import Markup
 from lstmsim.report.page.frame import CHART, embedded, page
 from lstmsim.studies.simulate.page import explorer as data
 from lstmsim.studies.simulate.page.explorer import explorer, path_of
 from lstmsim.studies.simulate.page.page import _SCRIPTS
-from lstmsim.studies.simulate.page.timeline import use_over_time
 from tests.studies.simulate.runs import run
 from tests.timelines import busy_machine
 

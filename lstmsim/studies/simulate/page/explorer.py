@@ -18,17 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, critical_path
-from lstmsim.analysis.explanations.explanation import Explanation, PathTable
+from lstmsim.analysis.explanations.explanation import PathTable
 from lstmsim.analysis.explanations.text import held_words
 from lstmsim.analysis.explanations.trace_index import TraceIndex
-from lstmsim.analysis.spans import shown_rows, window_edges
+from lstmsim.analysis.spans import Use, shown_rows, window_edges
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
-from lstmsim.report.results import picked
 from lstmsim.studies.simulate.page.looks import HATCHES, LOOKS, hatched, job_class, state_class
-from lstmsim.studies.simulate.page.timeline import Use
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
@@ -120,22 +118,6 @@ def path_of(run: Run, words: Mapping[str, Words]) -> tuple[PathTable, Numbers]:
     index = TraceIndex(run.program, run.trace)
     table = PathTable(index, critical_path(run.program, run.trace, index), words)
     return table, owners(run.program, len(run.scenario.jobs))
-
-
-def switches(explanation: Explanation) -> dict[str, Any]:
-    """Give the changes that were simulated, for the switches of a page."""
-    tried = explanation.what_if
-
-    def plain(each: Any) -> dict[str, Any]:
-        slowest = None if each.latency is None else each.latency.slowest
-        return {**picked(each, "name detail cycles utilization refused pair"), "slowest": slowest}
-
-    slowest = None if tried.base_latency is None else tried.base_latency.slowest
-    return {
-        "base": {"cycles": tried.base_cycles, "utilization": explanation.utilization, "slowest": slowest},
-        "changes": [plain(each) for each in tried.alternatives],
-        "pairs": [plain(each) for each in tried.pairs],
-    }
 
 
 def _class_of(kind: str) -> int:

@@ -245,7 +245,7 @@ class Explorer {
 }
 
 /** Changes as switches: what one or two of them came to, all simulated beforehand. */
-function whatIf({ base, changes, pairs }, place) {
+function whatIf({ cycles, utilization, latency, changes, pairs }, place) {
   const on = new Set(), said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
   const boxes = changes.map((each) => {
     const change = () => {
@@ -265,12 +265,12 @@ function whatIf({ base, changes, pairs }, place) {
     if (!names.length) return void (said.textContent = "Switch one or two changes on.");
     const why = names.length > 2 ? "Only single changes and pairs are." : "Only the most promising pairs are.";
     if (!result) return void (said.textContent = `${both}: not simulated. ${why}`);
-    const times = `${number(result.cycles)} cycles instead of ${number(base.cycles)} (${(base.cycles / result.cycles).toFixed(2)} times as fast)`;
-    const used = `utilization ${percent(result.utilization, 1)} instead of ${percent(base.utilization, 1)}`;
-    const slow = result.slowest === null ? "" : ` Slowest requests: ${number(result.slowest)} cycles (${number(base.slowest)} as it is).`;
-    said.textContent = `${both}: ${times}, ${used}.${slow}`;
-    const most = Math.max(base.cycles, result.cycles);
-    bars.replaceChildren(bar("as it is", base.cycles, most), bar(both, result.cycles, most));
+    const times = `${number(result.cycles)} cycles instead of ${number(cycles)} (${(cycles / result.cycles).toFixed(2)} times as fast)`;
+    const used = `utilization ${percent(result.utilization, 1)} instead of ${percent(utilization, 1)}`;
+    const slow = result.latency && ` Slowest requests: ${number(result.latency.slowest)} cycles (${number(latency.slowest)} as it is).`;
+    said.textContent = `${both}: ${times}, ${used}.${slow ?? ""}`;
+    const most = Math.max(cycles, result.cycles);
+    bars.replaceChildren(bar("as it is", cycles, most), bar(both, result.cycles, most));
   }
   place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...boxes), said, bars);
   show();

@@ -92,24 +92,10 @@ def _alike(cores: Sequence[Mapping[str, int]]) -> list[tuple[str, Mapping[str, i
 
 
 def _losses(report: Report) -> Grid:
-    losses, part = report.losses, report_text.part_cycles(report)
-    total = sum(losses.values())
-    rows = [
-        (
-            joined(
-                [
-                    draw.swatch(state_class(name)),
-                    "\N{NO-BREAK SPACE}",
-                    element("span", name, data_reason=name, id=loss_id(name)),
-                ]
-            ),
-            count,
-            percent(count, total),
-            report_text.meaning(name, report),
-        )
-        for name, count in losses.items()
-        if count
-    ]
+    part, rows = report_text.part_cycles(report), []
+    for name, *cells in report_text.loss_rows(report):
+        named = element("span", name, data_reason=name, id=loss_id(name))
+        rows.append([joined([draw.swatch(state_class(name)), "\N{NO-BREAK SPACE}", named]), *cells])
     where = "all cores" if len(report.cores) > 1 else "the core"
     title = f"{part} of {where}: a multiplier in a cycle, useful or not"
     return grid(["<name", part, "share", "<what it means"], rows, title)

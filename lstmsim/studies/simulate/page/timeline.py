@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
+from lstmsim.analysis.spans import Spans, Use, covered_cycles, spans_of, window_edges
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
@@ -26,36 +26,6 @@ _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
 _LEGEND_NAMES = 16
-_USE_WINDOWS = 240
-
-
-@dataclass(frozen=True, eq=False)
-class Use:
-    """How busy main units were over time, in windows.
-
-    edges: cycles at which windows begin and end.
-    share: mean of the cores' main units in each window, 0 to 1.
-    cores: how many have a main unit.
-    window_cycles: length of the windows, the last excepted; where they hold whole time steps, the least.
-    on_steps: whether some windows hold whole time steps.
-    """
-
-    edges: NDArray[np.int64]
-    share: NDArray[np.float64]
-    cores: int
-    window_cycles: int
-    on_steps: bool
-
-
-def use_over_time(timeline: Timeline) -> Use:
-    """Give how busy main units were, in windows that show no wave where time steps are alike."""
-    first, last = timeline.shown
-    last = max(first + 1, last)
-    edges, on_steps = step_edges(timeline, first, last, _USE_WINDOWS)
-    by_core = list(busy_windows(timeline, edges).values())
-    share = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
-    plain = window_edges(first, last, _USE_WINDOWS)
-    return Use(edges, share, len(by_core), int(plain[1] - plain[0]), on_steps)
 
 
 def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
@@ -187,15 +157,13 @@ def _use_section(timeline: Timeline, use: Use) -> Section:
     parts = [draw.level_lines(scale, upright, (0, 25, 50, 75, 100), " %")]
     parts.append(draw.area(scale, upright, edges.tolist(), (100 * mean).tolist()))
     parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
-    whole = float(np.average(mean, weights=np.diff(edges)))
     what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"
-    cycles = f"{use.window_cycles:,} cycle{'s' * (use.window_cycles > 1)}"
-    window = f"at least {cycles}, of whole time steps where they are short," if use.on_steps else cycles
+    window = f"at least {use.window}, of whole time steps where they are short," if use.on_steps else use.window
     text = f"Share of each window of {window} in which {what} issued work: "
     over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
-    text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "
+    text += f"{100 * use.mean:.1f} % {over}, {ranged(least, most)} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."
-    drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
+    drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * use.mean:.1f} % {over}", *parts)
     note = element("p", text, class_="note")
     return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)
