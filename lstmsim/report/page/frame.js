@@ -1,13 +1,14 @@
 /** What every page does: elements made of texts that stay texts, data of the page, keys, theme, help. */
 
 export const root = document.documentElement;
+const SHAPES = new Set(["svg", "g", "circle", "line", "polyline", "rect", "text", "title"]);
 
 /**
  * Makes an element. Values of `values` are attributes, or functions that listen; a child that is a text stays a text,
  * and null is no child. Nothing on a page is ever made of markup.
  */
 export function make(tag, values = {}, ...children) {
-  const element = document.createElement(tag);
+  const element = SHAPES.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(values)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);

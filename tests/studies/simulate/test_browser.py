@@ -353,34 +353,29 @@ def test_rows_of_a_result_are_brushed(chrome: Page, tmp_path: Path) -> None:
     assert not page.complaints()
 
 
-#: Pixels of the chart that have the colour of texts: nothing but the baseline and the box are drawn in it.
-INK = r"""(() => {
-  const canvas = document.querySelector(".chart");
-  const ink = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  let count = 0;
-  for (let at = 0; at < data.length; at += 4) count += ink.every((each, of) => data[at + of] === each);
-  return count; })()"""
+#: What is drawn of the baseline: its ring, and the lines to both axes.
+BASE = "[...document.querySelectorAll('.chart .base')].map((each) => each.tagName)"
 
 
 def test_a_baseline_stays_in_every_chart(chrome: Page, tmp_path: Path) -> None:
     rows = [{"npe": at, "ms": 100 - at, "watts": at % 7, "kind": "ab"[at % 2]} for at in range(50)]
+    drawn = ["circle", "polyline", "polyline"]
     file, document = tmp_path / "rows.html", Document.of("x")
     for baseline in (None, {"words": HOSTILE, "rows": [20]}):
         text = result_page(document, "x", records=rows, axes=("npe", "ms", "kind"), baseline=baseline)
         file.write_text(text, encoding="utf-8")
         page = Explored(chrome, file)
         page.wait("document.querySelector('#rows table') !== null")
-        drawn = page.run(INK)
-        assert drawn > 100 if baseline else drawn == 0
+        assert page.run(BASE) == (drawn if baseline else [])
         assert ("baseline" in page.text(".legend")) == (baseline is not None)
     # the lines stay on other axes, and on the dark page
     for place, name in ((0, "watts"), (1, "npe")):
         page.run(f"""(() => {{ const select = document.querySelectorAll(".choices select")[{place}];
             select.value = "{name}"; select.dispatchEvent(new Event("change")); }})()""")
-        assert page.run(INK) > 100
+        assert page.run(BASE) == drawn
     page.key("t")
-    assert page.run(INK) > 100
+    ink = "getComputedStyle(document.querySelector('.chart .base')).stroke"
+    assert page.run(ink) == page.run("getComputedStyle(document.body).color")
     assert page.run("document.querySelectorAll('img').length") == 0
 
 

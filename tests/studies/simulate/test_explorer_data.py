@@ -107,6 +107,8 @@ def test_scripts_make_no_markup_and_load_nothing() -> None:
     assert not re.search(r"^(import|export) ", script, re.MULTILINE)
     for word in ("innerHTML", "outerHTML", "AdjacentHTML", "document.write", "eval(", "Function(", "fetch(", "import("):
         assert word not in script, word
+    # the name of SVG, which looks like an address, is all that may
+    script = script.replace('"http://www.w3.org/2000/svg"', "")
     assert "//" not in re.sub(r"^\s*//.*$|/\*\*?.*?\*/", "", script, flags=re.MULTILINE | re.DOTALL)
 
 
