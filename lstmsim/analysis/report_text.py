@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.analysis.report import NOBODY, CoreReport, JobReport, Rejected, Report
-from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.model.figures import PlannedProduct, PlannedProducts, Words
+from lstmsim.model.figures import PlannedProduct, PlannedProducts
 from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid
 from lstmsim.report.figures_text import four_digits, percent, short_name
@@ -234,7 +234,7 @@ def part_cycles(report: Report) -> str:
 
 def meaning(name: str, report: Report) -> str:
     """The meaning of a name of cycles or PE-cycles, on the machine of the report."""
-    return report.words.get(name, Words()).meaning or NAMED[name].meaning
+    return meaning_of(name, report.words)
 
 
 def report_json(report: Report) -> dict[str, Any]:

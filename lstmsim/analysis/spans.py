@@ -48,6 +48,19 @@ class Spans:
         # few values: to count them takes a tenth of the time of sorting or hashing
         return np.flatnonzero(np.bincount(self.job + 1, minlength=1)[1:]).astype(np.int64)
 
+    def legend(self, most: int = 16) -> tuple[list[tuple[int, str, int]], int]:
+        """Of the first colours the place, the name and how many jobs are shown in it; and how many more there are."""
+        colours = self.colours()
+        shown = colours if len(colours) <= most else colours[: most // 2]
+        counts = np.bincount(self.colour[self.jobs_shown], minlength=len(self.names))
+        return [(each, self.names[each], int(counts[each])) for each in shown], len(colours) - len(shown)
+
+    @property
+    def waits(self) -> list[str]:
+        """The names of states that occur, work left out."""
+        counts = np.bincount(self.state, minlength=len(STATES))
+        return [name for name, count in zip(STATES, counts, strict=True) if count and name != "busy"]
+
     def colour_of(self, job: int) -> int:
         """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
         return int(self.colour[job]) if job >= 0 else 0

@@ -17,6 +17,7 @@ from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.units import cycles_to_us
+from lstmsim.base.wording import counted
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
 from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, set_time, short, unit_of
@@ -195,7 +196,6 @@ SPAN_LIMIT = 20_000
 
 #: Most windows of the strip, and of an inch of it.
 _WINDOWS, _WINDOWS_OF_INCH = 200, 25
-_LEGEND_NAMES = 16
 
 
 def plot(
@@ -268,17 +268,12 @@ def _set_title(figure: Picture, timeline: Timeline, view: View, busy: float) -> 
 
 def set_legend(figure: Picture, timeline: Timeline, view: View) -> None:
     """Write what colours and hatches of a view stand for, right of the panels."""
-    colours = view.colours()
-    shown = colours if len(colours) <= _LEGEND_NAMES else colours[:8]
-    counts = np.bincount(view.colour[np.unique(view.job[view.job >= 0])], minlength=len(view.names))
-    entries = [(_named(view.names[each], int(counts[each]), timeline), job_style(each)) for each in shown]
-    if len(colours) > len(shown):
-        entries.append((f"+ {len(colours) - len(shown):,} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
-    present = set(np.unique(view.state).tolist())
-    waits = {name: named for name, named in NAMED.items() if name in STATES and name != "busy"}
-    for name, named in waits.items():
-        if STATES.index(name) in present:
-            entries.append((named.legend or name, named.style))
+    known, hidden = view.legend()
+    entries = [(_named(name, jobs, timeline), job_style(place)) for place, name, jobs in known]
+    if hidden:
+        entries.append((f"+ {hidden:,} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
+    waits = {name: named for name, named in NAMED.items() if name in view.waits}
+    entries += [(named.legend or name, named.style) for name, named in waits.items()]
     patches = [
         Patch(
             facecolor=style.fill,
@@ -293,6 +288,4 @@ def set_legend(figure: Picture, timeline: Timeline, view: View) -> None:
 
 def _named(name: str, jobs: int, timeline: Timeline) -> str:
     """What a colour stands for: a job, or how many jobs of an entry are shown."""
-    return (
-        f"{short(name, 24)} ({jobs:,} {'request' if jobs == 1 else 'requests'})" if timeline.groups else short(name, 30)
-    )
+    return f"{short(name, 24)} ({counted(jobs, 'request')})" if timeline.groups else short(name, 30)

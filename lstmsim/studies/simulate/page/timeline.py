@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.spans import Spans, Use, covered_cycles, spans_of, window_edges
-from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
-from lstmsim.base.wording import ranged
+from lstmsim.base.wording import counted, ranged
 from lstmsim.model.figures import Words
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
@@ -25,7 +25,6 @@ _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
 _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
-_LEGEND_NAMES = 16
 
 
 def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
@@ -130,22 +129,17 @@ def _top_axis(timeline: Timeline) -> Markup:
 
 
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
-    colours, entries = spans.colours(), []
-    shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
-    counts = np.bincount(spans.colour[spans.jobs_shown], minlength=len(spans.names))
-    for each in shown:
-        requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
-        entries.append(element("li", draw.swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
-    if len(colours) > len(shown):
-        what = "more" if timeline.groups else "more jobs"
-        entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
-    present = set(np.flatnonzero(np.bincount(spans.state)).tolist())
-    if not colours and STATES.index("busy") in present:
+    (known, hidden), entries = spans.legend(), []
+    for place, name, jobs in known:
+        requests = f" ({counted(jobs, 'request')})" if timeline.groups else ""
+        entries.append(element("li", draw.swatch(job_class(place)), " ", f"{short(name)}{requests}"))
+    if hidden:
+        entries.append(element("li", f"and {hidden:,} more{' jobs' * (not timeline.groups)}, whose looks repeat"))
+    if not known and STATES.index("busy") in spans.state:
         entries.append(element("li", draw.swatch(job_class(0)), " work"))
-    for number, name in enumerate(STATES):
-        if number in present and name != "busy":
-            meaning = own.get(name, Words()).meaning or NAMED[name].meaning
-            entries.append(element("li", draw.swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
+    for name in spans.waits:
+        meaning = f": {meaning_of(name, own)}"
+        entries.append(element("li", draw.swatch(state_class(name)), " ", element("b", name), meaning))
     return element("ul", *entries, class_="legend")
 
 

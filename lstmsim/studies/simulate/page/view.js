@@ -179,8 +179,8 @@ export class View {
     spans.rows.forEach(([, group], row) => {
       const top = Math.round((this.tops[row] - scrolled) * ratio), bottom = top + Math.round(HEIGHTS[group] * ratio);
       if (bottom <= 0 || top >= image.height) return;
-      walk(level, row, origin, high, origin, width, (first, behind, used, shares) => {
-        const from = column(first), to = Math.max(column(behind), from + 1);
+      walk(level, row, origin, high, origin, width, (at, used, shares) => {
+        const from = column(at), to = Math.max(column(at + 1), from + 1);
         let sum = 0, base = bottom;
         for (const look of used) {
           sum += shares[look];
