@@ -50,28 +50,24 @@ export function colour(name) {
 export function ticks(low, high, most, least = 0) {
   const power = 10 ** Math.floor(Math.log10((high - low) / most));
   const step = Math.max(least, [1, 2, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most));
-  const made = [];
-  for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-12); at++) made.push(Number((at * step).toPrecision(12)));
-  return made;
+  const first = Math.ceil(low / step), last = Math.floor((high / step) * (1 + 1e-12));
+  return Array.from({ length: last - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }
 
 const keys = new Map();
-const themeListeners = [];
 
 /** Lets a key do something, and lists it in the help. */
 export function bind(key, help, action) {
   keys.set(key, { help, action });
 }
 
-/** Calls a function whenever colours have changed. */
-export const onTheme = (listener) => themeListeners.push(listener);
-
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
 
 function themed() {
   themeButton.textContent = isDark() ? "Light" : "Dark";
-  themeListeners.forEach((each) => each());
+  // whoever draws by hand listens
+  dispatchEvent(new Event("theme"));
 }
 
 function switchTheme() {

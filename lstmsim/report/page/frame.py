@@ -62,7 +62,6 @@ def page(
     header: Markup,
     sections: Sequence[Section],
     *,
-    before: str = "",
     style: str = "",
     scripts: Sequence[Path] = (),
     data: Mapping[str, Any] = MappingProxyType({}),
@@ -72,7 +71,6 @@ def page(
 
     title: of the window.
     header: what stands above the links to the sections.
-    before: markup without a look of its own, such as patterns.
     style: further rules.
     scripts: further files; they find what those of the frame export.
     data: plain data by name, for scripts.
@@ -90,9 +88,9 @@ def page(
         element("title", f"{title} – lstmsim"),
         f"<style>{style}</style>",
     ]
-    body = [before, element("header", header, nav), element("main", joined([each.html for each in sections], "\n"))]
+    body: list[str] = [element("header", header, nav), element("main", joined([each.html for each in sections], "\n"))]
     body += [*(embedded(name, each) for name, each in data.items()), f'<script type="module">{script}</script>']
-    top, below = "\n".join(head), "\n".join(filter(None, body))
+    top, below = "\n".join(head), "\n".join(body)
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{top}\n</head>\n<body>\n{below}\n</body>\n</html>\n'
 
 

@@ -128,12 +128,10 @@ def _looks() -> list[list[Any] | None]:
 
 
 def _of_timeline(timeline: Timeline, shown: list[int]) -> _Spans:
-    row, spans = timeline.row, timeline
-    if len(shown) < len(timeline.rows):
-        place = np.full(len(timeline.rows), -1, dtype=np.int32)
-        place[shown] = np.arange(len(shown))
-        row = place[timeline.row]
-    kept = slice(None) if row is timeline.row else row >= 0
+    spans, place = timeline, np.full(len(timeline.rows), -1, dtype=np.int32)
+    place[shown] = np.arange(len(shown))
+    row = place[timeline.row]
+    kept = row >= 0
     jobs, layers = len(timeline.jobs) + 1, int(spans.layer.max(initial=-1)) + 2
     kind = (spans.state[kept].astype(np.int64) * jobs + spans.job[kept] + 1) * layers + spans.layer[kept] + 1
     kind, known = _numbered(kind, len(STATES) * jobs * layers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,19 +76,13 @@ def _cores(scenario: Scenario) -> Grid:
     for index, core in enumerate(chip.core_figures):
         by_look.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
     sizes = tuple(dict.fromkeys(name for columns, _ in by_look for name, _ in columns))
-    rows = [
-        [_ranges(indexes), *map(dict(columns).get, sizes), _settings(dict(settings))]
-        for (columns, settings), indexes in by_look.items()
-    ]
+    rows = []
+    for (columns, settings), indexes in by_look.items():
+        said = (f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in settings)
+        rows.append([_ranges(indexes), *map(dict(columns).get, sizes), ", ".join(said)])
     peak = tops(sum(core.peak for core in chip.core_figures), 1, chip.frequency_mhz)
     title = f"Chip {chip.name}: a {target_of(chip.kind).title} at {chip.frequency_mhz:g} MHz, {peak:.4g} TOPS at most"
     return grid(["<cores", *sizes, "<settings"], rows, title)
-
-
-def _settings(settings: Mapping[str, int | str]) -> str:
-    return ", ".join(
-        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in settings.items()
-    )
 
 
 def _ranges(indexes: list[int]) -> str:
@@ -173,9 +167,8 @@ def report_page(
         parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command), _input_section(scenario)]
     title = f"{scenario.name} on {report.chip}"
-    scripts = _SCRIPTS if data else []
     header = _header(title, report)
-    return page(title, header, parts, before=patterns(), style=look_rules(), scripts=scripts, data=data)
+    return page(title, header + patterns(), parts, style=look_rules(), scripts=_SCRIPTS if data else [], data=data)
 
 
 #: What the switches read of an explanation.
@@ -200,9 +193,7 @@ def _timeline(
     path = (None, None) if explanation is None or explanation.window is not None else path_of(run, words)
     use = use_over_time(timeline)
     data = explorer(timeline, use, words, *path)
-    drawn, over_time = timeline_sections(timeline, use, words)
-    content = joined([element("div", id="explorer"), shown(left_out_text(data)), drawn.content])
-    return [Section(drawn.name, drawn.title, content), over_time], {"timeline": data}
+    return timeline_sections(timeline, use, words, left_out_text(data)), {"timeline": data}
 
 
 def _header(title: str, report: Report) -> Markup:

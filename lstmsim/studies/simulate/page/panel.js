@@ -20,7 +20,8 @@ class Explorer {
     spans.mean = ((spans.last - spans.first) * spans.rows.length) / Math.max(1, this.level.start.length);
     spans.label = (at, letters) => this.label(at, letters);
     const searching = { type: "search", placeholder: "Search: job, reason, layer 0, step 3", "aria-label": "Search spans" };
-    this.field = make("input", { ...searching, keydown: (event) => this.typedIn(event), input: () => this.forget() });
+    const typed = { Enter: (event) => this.search(event.shiftKey ? -1 : 1), Escape: () => this.field.blur() };
+    this.field = make("input", { ...searching, keydown: (event) => typed[event.key]?.(event), input: () => this.forget() });
     this.hits = make("span", { class: "note", role: "status" });
     const cycle = (label) => make("input", { type: "number", "aria-label": label, change: () => this.typedWindow() });
     [this.from, this.to] = [cycle("First cycle"), cycle("Cycle behind the last")];
@@ -77,11 +78,6 @@ class Explorer {
 
   typedWindow() {
     if (this.from.value !== "" && this.to.value !== "") this.view.select(Number(this.from.value), Number(this.to.value));
-  }
-
-  typedIn(event) {
-    if (event.key === "Enter") this.search(event.shiftKey ? -1 : 1);
-    if (event.key === "Escape") this.field.blur();
   }
 
   forget() {

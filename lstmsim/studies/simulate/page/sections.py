@@ -120,15 +120,14 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
     body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
     parts = [body, *_marks(marks, scale, base), draw.bottom_axis(scale, base, "ms", draw.round_ticks(low, high))]
     label = f"Latencies of {len(values)} jobs, {least:.4g} to {most:.4g} ms"
-    by_tenant = {"all": [job.latency for job in report.jobs]}
+    by_tenant: dict[str, list[int]] = {}
     for tenant, job in zip(tenants, report.jobs, strict=False):
-        by_tenant.setdefault(f"tenant {tenant}", []).append(job.latency)
-    listed = [*by_tenant.items()][: 1 + _TENANTS if len(by_tenant) > 2 else 1]
-    rows = []
-    for name, own in listed:
+        by_tenant.setdefault(tenant, []).append(job.latency)
+    listed, rows = [*by_tenant.items()][: _TENANTS if len(by_tenant) > 1 else 0], []
+    for name, own in [("all", [job.latency for job in report.jobs]), *listed]:
         figures = asdict(latency_statistics(own, report.frequency_mhz)).values()
-        rows.append([name.removeprefix("tenant "), len(own), *(f"{each:.4g}" for each in figures)])
-    more = len(by_tenant) - 1 - _TENANTS
+        rows.append([name, len(own), *(f"{each:.4g}" for each in figures)])
+    more = len(by_tenant) - _TENANTS
     content = shown(
         "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
         region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)),

@@ -18,6 +18,7 @@ from lstmsim.base.wording import counted, ranged
 from lstmsim.model.figures import Words
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
+from lstmsim.report.page.frame import shown
 from lstmsim.studies.simulate.page.looks import LOOKS, job_class, state_class
 
 #: Windows times rows of a picture of fractions; fewer rows get more windows.
@@ -27,8 +28,13 @@ _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
 
 
-def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
-    """Make the sections on the timeline and on the main units' use."""
+def timeline_sections(
+    timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({}), missing: str = ""
+) -> list[Section]:
+    """Make the sections on the timeline, with the place of the spans that scripts draw, and on the main units' use.
+
+    missing: what scripts cannot draw.
+    """
     spans = spans_of(timeline)
     names = spans.colours()
     alike = len(names) > LOOKS
@@ -41,7 +47,10 @@ def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] =
     height = tops[-1] if tops else _TOP
     parts = [_lanes(spans.rows, tops), _fractions(timeline, spans, scale, tops)]
     ticks = draw.round_ticks(first, last, 8, whole=True)
-    parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
+    parts.append(draw.bottom_axis(scale, height, "cycles", ticks))
+    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
+    times = draw.Scale(start, end, _LEFT, _RIGHT), _TOP - 4, f"µs at {timeline.frequency_mhz:g} MHz"
+    parts.append(draw.bottom_axis(*times, draw.round_ticks(start, end, 8), above=True))
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = draw.picture(_WIDTH, height + 34, label, *parts)
     notes = [f"{len(spans):,} spans: each column shows fractions of its time."]
@@ -51,7 +60,8 @@ def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] =
     window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
     # scripts draw single spans in place of the drawing
     note = element("p", " ".join(notes), class_="note paper")
-    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline, use)]
+    drawn_here = joined([element("div", id="explorer"), shown(missing)])
+    return [Section("timeline", "Timeline", drawn_here + figure + window + note), _use_section(timeline, use)]
 
 
 def _height(row: Row) -> int:
@@ -116,16 +126,6 @@ def _fractions(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[f
             parts.append(draw.path(draw.steps(places, high, low), look, title))
             bottom = top
     return joined(parts, "\n")
-
-
-def _top_axis(timeline: Timeline) -> Markup:
-    """The same time in microseconds."""
-    first, last = timeline.shown
-    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
-    what = f"µs at {timeline.frequency_mhz:g} MHz"
-    return draw.bottom_axis(
-        draw.Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, draw.round_ticks(start, end, 8), above=True
-    )
 
 
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:

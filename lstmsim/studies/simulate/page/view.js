@@ -1,6 +1,6 @@
 /** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
 
-import { bind, colour, make, number, onTheme, ticks } from "./frame.js";
+import { bind, colour, make, number, ticks } from "./frame.js";
 import { levelFor, walk, within, workOutLevels } from "./spans.js";
 
 /** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
@@ -26,7 +26,7 @@ export class View {
     this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Timeline of ${number(spans.rows.length)} rows` });
     this.strip = make("canvas", { class: "strip", role: "img", "aria-label": "How busy the main units were over the whole run" });
     this.spacer = make("div");
-    this.box = make("div", { class: "view", scroll: () => this.scroll() }, this.canvas, this.spacer);
+    this.box = make("div", { class: "view", scroll: () => this.move() }, this.canvas, this.spacer);
     this.element = make("div", {}, this.strip, this.box);
     this.tops = [0];
     for (const [, group] of spans.rows) this.tops.push(this.tops.at(-1) + HEIGHTS[group] + GAP);
@@ -55,9 +55,9 @@ export class View {
       canvas.style.height = `${height}px`;
     }
     const wide = Math.max(1, this.canvas.width - Math.round(this.left * this.ratio)), high = this.canvas.height - Math.round(AXIS * this.ratio) || 1;
-    const [fine, coarse] = [1, Math.ceil(Math.sqrt((wide * high) / SMOOTH))];
-    this.fine = this.layer(fine, wide, high);
-    this.coarse = coarse > fine ? this.layer(coarse, wide, high) : this.fine;
+    const coarse = Math.ceil(Math.sqrt((wide * high) / SMOOTH));
+    this.fine = this.layer(1, wide, high);
+    this.coarse = coarse > 1 ? this.layer(coarse, wide, high) : this.fine;
     this.scrolled = this.box.scrollTop;
     // colours once: each look into the style sheet costs more than a row
     this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
@@ -96,14 +96,10 @@ export class View {
     });
   }
 
-  scroll() {
-    this.scrolled = this.box.scrollTop;
-    this.move();
-  }
-
   /** Draws what fits into a frame, and the rest once nothing has moved for a while. */
   move() {
     this.moving = true;
+    this.scrolled = this.box.scrollTop;
     clearTimeout(this.still);
     this.still = setTimeout(() => {
       this.moving = false;
@@ -361,40 +357,38 @@ export class View {
         this.show(pressed.low + by, pressed.high + by);
       } else this.select(this.cycle(pressed.x), this.cycle(Math.max(this.left, event.offsetX)));
     });
-    const released = (event) => {
+    for (const type of ["pointerup", "pointercancel"]) this.canvas.addEventListener(type, (event) => {
       pointers.delete(event.pointerId);
-      if (pressed && !pressed.moved && event.type === "pointerup") this.choose(event.offsetX, event.offsetY);
+      if (pressed && !pressed.moved && type === "pointerup") this.choose(event.offsetX, event.offsetY);
       if (!pointers.size) pressed = null;
-    };
-    this.canvas.addEventListener("pointerup", released);
-    this.canvas.addEventListener("pointercancel", released);
+    });
     this.canvas.addEventListener("wheel", (event) => {
       if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(clamp(event.deltaY, -100, 100) / 250), this.cycle(event.offsetX));
       else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) / 1000);
       else return;
       event.preventDefault();
     }, { passive: false });
-    const move = (event) => {
+    for (const type of ["pointerdown", "pointermove"]) this.strip.addEventListener(type, (event) => {
       if (!event.buttons) return;
-      const at = this.spans.first + ((event.offsetX - this.left) / (this.width - this.left)) * (this.spans.last - this.spans.first), half = (this.high - this.low) / 2;
+      const { first, last } = this.spans, half = (this.high - this.low) / 2;
+      const at = first + ((event.offsetX - this.left) / (this.width - this.left)) * (last - first);
       this.show(at - half, at + half);
-    };
-    this.strip.addEventListener("pointerdown", move);
-    this.strip.addEventListener("pointermove", move);
+    });
     this.keys();
     addEventListener("resize", () => this.resize());
-    onTheme(() => this.width && this.resize());
+    addEventListener("theme", () => this.width && this.resize());
   }
 
   /** Keys move the picture as long as they are held. */
   keys() {
-    const moves = { w: () => this.zoom(0.94), s: () => this.zoom(1 / 0.94), a: () => this.pan(-0.03), d: () => this.pan(0.03) };
-    const helps = { w: "zoom in", s: "zoom out", a: "go left", d: "go right" };
+    const moves = {
+      w: ["zoom in", () => this.zoom(0.94)], s: ["zoom out", () => this.zoom(1 / 0.94)],
+      a: ["go left", () => this.pan(-0.03)], d: ["go right", () => this.pan(0.03)] };
     const go = () => {
-      for (const key of this.held) moves[key]();
+      for (const key of this.held) moves[key][1]();
       if (this.held.size) requestAnimationFrame(go);
     };
-    for (const [key, help] of Object.entries(helps))
+    for (const [key, [help]] of Object.entries(moves))
       bind(key, help, () => {
         if (!this.held.size) requestAnimationFrame(go);
         this.held.add(key);
