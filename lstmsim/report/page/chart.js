@@ -156,10 +156,7 @@ function list() {
   enhance(table);
 }
 
-function placeOf(event) {
-  const { left, top } = chart.getBoundingClientRect();
-  return [event.clientX - left, event.clientY - top];
-}
+const placeOf = (event, box = chart.getBoundingClientRect()) => [event.clientX - box.left, event.clientY - box.top];
 
 chart.addEventListener("pointerdown", (event) => {
   pressed = placeOf(event);

@@ -77,8 +77,8 @@ function switchTheme() {
 
 function help() {
   const list = [...keys].flatMap(([key, each]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, each.help)]);
-  const close = make("button", { click: () => dialog.close() }, "Close");
-  const dialog = make("dialog", { "aria-label": "Keys", close: () => dialog.remove() }, make("h2", {}, "Keys"), make("dl", {}, ...list), close);
+  const dialog = make("dialog", { "aria-label": "Keys", close: () => dialog.remove() },
+    make("h2", {}, "Keys"), make("dl", {}, ...list), make("button", { click: () => dialog.close() }, "Close"));
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -103,8 +103,7 @@ def left_out_text(data: Mapping[str, Any]) -> str:
         f"{data['spans']:,} spans are too many for a page: they are in bins of {data['bin']:,} cycles, which hold "
         "exact sums but no order. --trace-window A:B shows the single spans of a part."
     )
-    missing = f"Not shown: {data['left_out']}." if data["left_out"] else ""
-    return " ".join(filter(None, [bins if data["bin"] > 1 else "", missing]))
+    return " ".join([bins] * (data["bin"] > 1) + [f"Not shown: {data['left_out']}."] * bool(data["left_out"]))
 
 
 def path_of(run: Run, words: Mapping[str, Words]) -> tuple[PathTable, Numbers]:

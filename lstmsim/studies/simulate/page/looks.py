@@ -9,9 +9,6 @@ from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES
 #: Looks of jobs; the next job looks like the first.
 LOOKS = len(JOB_STYLES) * len(GROUP_HATCHES)
 
-#: On a dark page black changes with white.
-_DARK_BLACK = ("#F2F2F2", "#000000")
-
 #: Side of a pattern's tile and what is drawn on it.
 HATCHES = {
     "////": (6, "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"),
@@ -57,7 +54,8 @@ def _colours() -> str:
     light = {f"w-{name}": (named.style.fill, named.style.ink) for name, named in NAMED.items()}
     light |= {f"j{number}": (look.fill, look.ink) for number, look in enumerate(JOB_STYLES)}
     dark = {f"w-{name}": named.dark for name, named in NAMED.items() if named.dark}
-    dark |= {f"j{len(JOB_STYLES) - 1}": _DARK_BLACK}
+    # black changes with white
+    dark |= {f"j{len(JOB_STYLES) - 1}": ("#F2F2F2", "#000000")}
     values = ((name, *zip(pair, dark.get(name, pair), strict=True)) for name, pair in light.items())
     return ";".join(
         f"--{name}:light-dark({','.join(fill)});--{name}-ink:light-dark({','.join(ink)})" for name, fill, ink in values

@@ -60,14 +60,14 @@ def _what_ran(scenario: Scenario) -> Section:
     planned = target.planned(chip, scenario.jobs)
     title = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
     more = "products; the JSON report has every one"
-    content = shown(
+    content = (
         _cores(scenario),
         " ".join((*target.shared_parts(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
         None if planned is None else report_text.planned_grid(planned, title, _PLANS, more),
         None if planned is None else planned.note,
         _models(scenario),
     )
-    return Section("ran", "What ran", content)
+    return Section("ran", "What ran", shown(*content))
 
 
 def _cores(scenario: Scenario) -> Grid:
@@ -155,7 +155,7 @@ def report_page(
     parts = [sections.accounts_section(report), *drawn]
     if explanation is not None:
         parts += [Section("why", "Why not 100 %", Markup(html(explained(explanation)))), _WHAT_IF]
-        data["what-if"] = picked(explanation, _CHANGES)
+        data["what-if"] = picked(explanation, "utilization what_if")
     # where nobody is served there is no latency
     parts += [sections.latency_section(report, tenants)] if report.jobs else []
     parts += [] if serving is None else [sections.serving_section(serving), sections.tenants_section(serving)]
@@ -166,16 +166,10 @@ def report_page(
         content = element("pre", said, tabindex="0") if isinstance(said, str) else Markup(html(said))
         parts.append(Section(f"more-{number}", title, content))
     parts += [_origin_section(report, trace_file, command), _input_section(scenario)]
-    title = f"{scenario.name} on {report.chip}"
-    header = _header(title, report)
-    return page(title, header + patterns(), parts, style=look_rules(), scripts=_SCRIPTS if data else [], data=data)
+    title, scripts = f"{scenario.name} on {report.chip}", _SCRIPTS if data else ()
+    return page(title, _header(title, report) + patterns(), parts, style=look_rules(), scripts=scripts, data=data)
 
 
-#: What the switches read of an explanation.
-_CHANGES = (
-    "utilization cycles=what_if.base_cycles latency=what_if.base_latency changes=what_if.alternatives "
-    "pairs=what_if.pairs"
-)
 _NO_SCRIPTS = "A browser with scripts has a switch here for each change. The tables above have all of them."
 _WHAT_IF = Section("what-if", "What if", element("div", shown(_NO_SCRIPTS), id="switches"))
 

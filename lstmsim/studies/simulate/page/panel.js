@@ -241,22 +241,16 @@ class Explorer {
 }
 
 /** Changes as switches: what one or two of them came to, all simulated beforehand. */
-function whatIf({ cycles, utilization, latency, changes, pairs }, place) {
-  const on = new Set(), said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
-  const boxes = changes.map((each) => {
-    const change = () => {
-      if (box.checked) on.add(each.name);
-      else on.delete(each.name);
-      show();
-    };
-    const box = make("input", { type: "checkbox", disabled: each.cycles === null, change });
-    return make("label", {}, box, ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`));
-  });
+function whatIf({ utilization, what_if: { base_cycles: cycles, base_latency: latency, alternatives, pairs } }, place) {
+  const said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
+  const boxes = alternatives.map((each) => make("input", { type: "checkbox", value: each.name, disabled: each.cycles === null, change: show }));
+  const labels = alternatives.map((each, at) =>
+    make("label", {}, boxes[at], ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`)));
   const bar = (name, value, max) => make("label", {}, `${name}: ${number(value)} cycles`, make("progress", { value, max }));
   function show() {
-    const names = [...on], both = names.join(" + ");
+    const names = boxes.filter((each) => each.checked).map((each) => each.value), both = names.join(" + ");
     const isPair = (each) => names.length === 2 && names.every((name) => each.pair.includes(name));
-    const result = names.length === 1 ? changes.find((each) => each.name === both) : pairs.find(isPair);
+    const result = names.length === 1 ? alternatives.find((each) => each.name === both) : pairs.find(isPair);
     bars.replaceChildren();
     if (!names.length) return void (said.textContent = "Switch one or two changes on.");
     const why = names.length > 2 ? "Only single changes and pairs are." : "Only the most promising pairs are.";
@@ -268,7 +262,7 @@ function whatIf({ cycles, utilization, latency, changes, pairs }, place) {
     const most = Math.max(cycles, result.cycles);
     bars.replaceChildren(bar("as it is", cycles, most), bar(both, result.cycles, most));
   }
-  place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...boxes), said, bars);
+  place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...labels), said, bars);
   show();
 }
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from lstmsim.analysis import report_text
 from lstmsim.analysis.report import Report, latency_statistics
 from lstmsim.base.units import cycles_to_ms
+from lstmsim.base.wording import counted
 from lstmsim.report.document import Grid, grid
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
@@ -192,7 +193,7 @@ def serving_section(serving: Serving) -> Section:
     label = f"At most {max(waiting, default=0):.3g} requests wait and {max(taken, default=0):.3g} threads are taken"
     drawn = region("Serving over time", "wide", draw.picture(_WIDTH, base + 34, label, upper, lower, axis))
     width = windows[0].width_cycles if windows else 0
-    note = f"Means over windows of {width:,} cycle{'s' * (width != 1)}."
+    note = f"Means over windows of {counted(width, 'cycle')}."
     return Section("serving", "Serving", shown(note, drawn, Markup(html(document(serving, tenants=False)))))
 
 

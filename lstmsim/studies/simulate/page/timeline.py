@@ -57,11 +57,11 @@ def timeline_sections(
     notes += [f"Work of all {len(names):,} jobs has one colour."] if alike else []
     notes += [f"Not shown: {spans.left_out}."] if spans.left_out else []
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
-    window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
+    window = f"A window: {timeline.shown_text}." if timeline.window else ""
     # scripts draw single spans in place of the drawing
     note = element("p", " ".join(notes), class_="note paper")
-    drawn_here = joined([element("div", id="explorer"), shown(missing)])
-    return [Section("timeline", "Timeline", drawn_here + figure + window + note), _use_section(timeline, use)]
+    content = shown(element("div", id="explorer"), missing, figure, window, note)
+    return [Section("timeline", "Timeline", content), _use_section(timeline, use)]
 
 
 def _height(row: Row) -> int:
@@ -159,5 +159,4 @@ def _use_section(timeline: Timeline, use: Use) -> Section:
     text += f"{100 * use.mean:.1f} % {over}, {ranged(least, most)} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."
     drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * use.mean:.1f} % {over}", *parts)
-    note = element("p", text, class_="note")
-    return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)
+    return Section("use", "Busy over time", shown(region("Busy over time", "wide", drawn), text))

@@ -42,8 +42,7 @@ export class View {
   }
 
   resize() {
-    this.ratio = devicePixelRatio;
-    this.width = Math.max(100, this.box.clientWidth);
+    [this.ratio, this.width] = [devicePixelRatio, Math.max(100, this.box.clientWidth)];
     this.left = this.width < 600 ? 104 : 132;
     const all = AXIS + this.tops.at(-1), most = Math.max(220, innerHeight * 0.62);
     this.height = Math.min(all, most);
@@ -157,8 +156,7 @@ export class View {
     this.drawMarks(pen);
     this.drawAxis(pen);
     this.drawStrip();
-    this.canvas.dataset.low = this.low;
-    this.canvas.dataset.high = this.high;
+    Object.assign(this.canvas.dataset, { low: this.low, high: this.high });
   }
 
   /** Fills the pixels of all rows in view, unless they are there: a column is a pixel, a cycle or a bin. */
@@ -218,21 +216,16 @@ export class View {
       pen.fillRect(this.left, top + HEIGHTS[group] + 1, this.width - this.left, 0.5);
       if (!roomy || group === 2 || spans.bin > 1) return;
       pen.textAlign = "center";
+      pen.lineWidth = 3;
+      pen.lineJoin = "round";
       within(level, row, this.low, this.high, (at) => {
         const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
-        if (to - from > 46 && spans.looks[level.look[at]]) this.label(pen, spans.label(at, (to - from) / 6.2), (from + to) / 2, middle, level.look[at]);
+        const look = this.labels[level.look[at]];
+        if (to - from <= 46 || !look) return;
+        [pen.strokeStyle, pen.fillStyle] = look;
+        for (const write of ["strokeText", "fillText"]) pen[write](spans.label(at, (to - from) / 6.2), (from + to) / 2, middle);
       });
     });
-  }
-
-  label(pen, text, x, y, look) {
-    const [fill, ink] = this.labels[look];
-    pen.lineWidth = 3;
-    pen.lineJoin = "round";
-    pen.strokeStyle = fill;
-    pen.strokeText(text, x, y);
-    pen.fillStyle = ink;
-    pen.fillText(text, x, y);
   }
 
   /** The selected window and the chosen span. */
@@ -397,8 +390,8 @@ export class View {
     addEventListener("blur", () => this.held.clear());
     bind("0", "the whole run", () => this.show(this.spans.first, this.spans.last));
     bind("f", "the selected window, or the chosen span, as large as the picture", () => this.focus());
-    bind("ArrowRight", "the next span of the row", () => this.step(1));
-    bind("ArrowLeft", "the span before", () => this.step(-1));
+    bind("ArrowRight", "the next span of the row", () => this.span && this.step(1));
+    bind("ArrowLeft", "the span before", () => this.span && this.step(-1));
     bind("Escape", "nothing selected and nothing chosen", () => { this.select(); this.pick(null); });
   }
 
@@ -409,7 +402,6 @@ export class View {
   }
 
   step(by) {
-    if (!this.span) return;
     const [row, at] = this.span, { offset } = this.spans.levels[0];
     this.pick([row, clamp(at + by, offset[row], offset[row + 1] - 1)], true);
   }
