@@ -27,7 +27,7 @@ let brush = null, kept = every, pointed = -1, pressed = null;
 
 function choice(label, names, chosen, optional) {
   const options = [...(optional ? [""] : []), ...names].map((name) => make("option", { value: name, selected: name === chosen }, name || "one colour"));
-  const select = make("select", { change: forget }, ...options);
+  const select = make("select", { change: () => { forget(); draw(); } }, ...options);
   return [make("label", {}, `${label} `, select), select];
 }
 
@@ -103,11 +103,16 @@ function frameOf(x, y, width) {
   return [...across, ...up, words(width - RIGHT, HEIGHT - 6, xSelect.value, "end"), words(2, 10, ySelect.value)];
 }
 
-/** Shows the box, and which points are within. */
+/** Shows which points are kept. */
 function mark() {
-  const { x, y } = axes(), inside = new Set(kept), [left, right] = brush ? brush.x.map(x.to) : [0, 0], [bottom, top] = brush ? brush.y.map(y.to) : [0, 0];
-  for (const [name, value] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) box.setAttribute(name, value);
+  const inside = new Set(kept);
   dots.forEach((dot, at) => dot.classList.toggle("out", !inside.has(at) && !base.has(at)));
+  showBox();
+}
+
+function showBox() {
+  const { x, y } = axes(), [left, right] = brush ? brush.x.map(x.to) : [0, 0], [bottom, top] = brush ? brush.y.map(y.to) : [0, 0];
+  for (const [name, value] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) box.setAttribute(name, value);
 }
 
 /** Points at a row, in the chart or in the table. */
@@ -134,8 +139,8 @@ function update() {
   const unknown = every.filter((at) => !isDrawn(at)).length;
   const none = unknown ? ` ${number(unknown)} rows have no point: a number is missing.` : "";
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
-  const inBox = `${number(kept.length)} of ${number(count)} rows are within the box${more}.`;
-  said.textContent = brush ? inBox : `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
+  said.textContent = brush ? `${number(kept.length)} of ${number(count)} rows are within the box${more}.` :
+    `${number(count)} rows${more}. Drag a box over points to keep their rows; point at a row to find its point.${none}`;
   const known = rows.baseline ? [make("li", {}, `${base.size ? "◯ ┄ baseline" : "baseline"}: ${rows.baseline.words}`)] : [];
   const named = bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
@@ -144,7 +149,7 @@ function update() {
   }) : [];
   legend.replaceChildren(...known, ...named);
   list();
-  draw();
+  mark();
 }
 
 function list() {
@@ -166,7 +171,7 @@ chart.addEventListener("pointermove", (event) => {
   if (!pressed) return;
   const { x, y } = axes(), [left, top] = placeOf(event), sorted = (...both) => both.sort((a, b) => a - b);
   brush = { x: sorted(x.of(pressed[0]), x.of(left)), y: sorted(y.of(pressed[1]), y.of(top)) };
-  mark();
+  showBox();
 });
 chart.addEventListener("pointerup", (event) => {
   const [left, top] = placeOf(event);
@@ -180,3 +185,4 @@ addEventListener("resize", draw);
 if (drawn) section.append(make("div", { class: "choices" }, xLabel, yLabel, byLabel, clear), chart, legend);
 section.append(said, listed);
 update();
+draw();

@@ -31,10 +31,7 @@ _UNIT_HEIGHT = 11
 def timeline_sections(
     timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({}), missing: str = ""
 ) -> list[Section]:
-    """Make the sections on the timeline, with the place of the spans that scripts draw, and on the main units' use.
-
-    missing: what scripts cannot draw.
-    """
+    """Make the sections on the timeline and on the main units' use; `missing`: what scripts cannot draw, in words."""
     spans = spans_of(timeline)
     names = spans.colours()
     alike = len(names) > LOOKS
