@@ -16,9 +16,9 @@ from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
 from lstmsim.machines.change import OTHER_NUMBERS, Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, with_vp
-from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
+from lstmsim.machines.column.shape import ARRAY
 from lstmsim.machines.column.subset import outside
 from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, StructuralModel, Target
 from lstmsim.model.model import Model
