@@ -47,6 +47,9 @@ def _of_jobs(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
+    if chip.devices > 1:
+        text = f"must be 1: generated hardware is one device, got {chip.devices}"
+        yield Mistake(f"chip {chip.name}: devices", text)
     for number, core in enumerate(chip.cores):
         if core.delta is not None:
             yield Mistake(f"chip {chip.name}: cores.{number}.delta", "must be left out: it is not written as Verilog")
