@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Link
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Devices, Exchange
 from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, graph
@@ -80,8 +80,8 @@ def linked(draw: st.DrawFn) -> tuple[ColumnNpu, list[Job]]:
         jobs.append(replace(job, name=f"j{number}", cores=place, arrival=arrival, steps=min(job.steps, 3)))
     threads = max(sum((job.cores or ()).count(on) for job in jobs) for on in range(devices * each))
     core = replace(core, threads=max(core.threads, threads))
-    link = Link(draw(among(0, 1, 2, 9, 40)), draw(among(1, 2, 3, 7, 64)))
-    return ColumnNpu("c", 260, (core,) * (devices * each), None, exchange, devices=devices, link=link), jobs
+    links = Devices(draw(among(0, 1, 2, 9, 40)), draw(among(1, 2, 3, 7, 64)), devices)
+    return ColumnNpu("c", 260, (core,) * (devices * each), None, exchange, devices=links), jobs
 
 
 def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:

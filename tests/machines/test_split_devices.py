@@ -1,4 +1,4 @@
-"""Split jobs on chips of several devices: both engines against the cycle-stepped model of section 9, and its example."""
+"""Split jobs on chips of several devices: both engines, the cycle-stepped model of section 9, its example, numbers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 @given(linked())
 def test_random_jobs_over_devices_as_the_cycle_stepped_model_has_them(case: tuple[ColumnNpu, list[Job]]) -> None:
     chip, jobs = case
+    assert chip.devices is not None
     program = lower(chip, jobs)
     trace = reference.run(program)
     assert engines.run(program) == trace
     assert engines.totals(program) == totals_of(program, trace)
     places = [(job, job.cores or ()) for job in jobs]
     device = tuple(map(chip.device_of, range(len(chip.cores))))
-    finish, cores = oracle.simulate_splits(places, chip.cores[0], device, chip.exchange, chip.link)
+    finish, cores = oracle.simulate_splits(places, chip.cores[0], device, chip.exchange, chip.devices)
     assert trace.task("finish").tolist() == finish
     for on, core in enumerate(cores):
         assert issues(trace, on, ARRAY) == core.issued
@@ -43,8 +44,8 @@ def test_random_jobs_over_devices_as_the_cycle_stepped_model_has_them(case: tupl
 @given(linked())
 def test_links_change_nothing_for_jobs_that_stay_on_a_device(case: tuple[ColumnNpu, list[Job]]) -> None:
     chip, jobs = case
-    each = len(chip.cores) // chip.devices
+    each = len(chip.cores) // chip.device_count
     own = [job for job in jobs if len({core // each for core in job.cores or ()}) == 1]
     if own:
-        one = replace(chip, devices=1)
+        one = replace(chip, devices=None)
         assert reference.run(lower(chip, own)) == reference.run(lower(one, own))

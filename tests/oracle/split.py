@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from lstmsim.machines.column.npu import ColumnCore, Exchange, Link
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from tests.oracle.machine import OracleCore
@@ -239,12 +239,16 @@ def simulate_split(
     job: Job, core: ColumnCore, place: Sequence[int], exchange: Exchange
 ) -> tuple[int, dict[int, SplitCore]]:
     """The finish of a job alone on its cores, and these with their cycles by name from its arrival on."""
-    (finish,), cores = simulate_splits([(job, place)], core, (0,) * (max(place) + 1), exchange, Link())
+    (finish,), cores = simulate_splits([(job, place)], core, (0,) * (max(place) + 1), exchange, Devices(count=1))
     return finish, {on: cores[on] for on in place}
 
 
 def simulate_splits(
-    jobs: Sequence[tuple[Job, Sequence[int]]], core: ColumnCore, device: Sequence[int], exchange: Exchange, link: Link
+    jobs: Sequence[tuple[Job, Sequence[int]]],
+    core: ColumnCore,
+    device: Sequence[int],
+    exchange: Exchange,
+    link: Devices,
 ) -> tuple[list[int], list[SplitCore]]:
     """The finishes of jobs that find free threads on their cores, and the cores with their cycles by name.
 

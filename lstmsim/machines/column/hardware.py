@@ -534,14 +534,14 @@ class _ColumnHardware(Hardware):
 
     def of_one_device(self, chip: ColumnNpu) -> ColumnNpu:
         """The cores of the first device; `InputError` if the devices differ."""
-        if chip.devices == 1:
+        if chip.device_count == 1:
             return chip
-        each = len(chip.cores) // chip.devices
+        each = len(chip.cores) // chip.device_count
         own = chip.cores[:each]
-        if chip.cores != own * chip.devices:
+        if chip.cores != own * chip.device_count:
             text = "devices with different cores are looked at one by one: give a chip of one of them"
             raise InputError(Mistake(f"chip {chip.name}: devices", text))
-        return replace(chip, name=f"{chip.name} (each of {chip.devices} devices)", cores=own, devices=1)
+        return replace(chip, name=f"{chip.name} (each of {chip.device_count} devices)", cores=own, devices=None)
 
     @property
     def not_counted(self) -> str:
@@ -555,7 +555,7 @@ class _ColumnHardware(Hardware):
     def not_in_energy(self, chip: ColumnNpu) -> str:
         """The external memory of the chip, and what skipped columns save."""
         texts = ["what is read from the memory beside the chip is not in it"] if chip.memory else []
-        if chip.devices > 1:
+        if chip.device_count > 1:
             texts.append("what goes over links between devices is not in it")
         if any(core.delta for core in chip.cores):
             texts.append("columns that are skipped count as if they were multiplied")

@@ -50,6 +50,7 @@ _ROW_ORDER = "assumption, because the patent leaves it open; row order needs the
 _ON_CHIP = "assumption, because the patent's weights stay on the chip"
 _DRAM = "assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load"
 _TWO_BLOCKS = "assumption, because one in use and one that comes are the least that hides a transfer"
+_TWO_FPGAS = "assumption, because two are the fewest that have a link"
 _ONE_FPGA = "assumption, because the patent describes one device"
 _ACROSS = "assumption, because a write, a few registers across a die and a read take about that"
 _AS_TAIL = "assumption, because it is what the tail unit gives in a cycle by default"
@@ -433,12 +434,14 @@ class Exchange:
         return mistakes_of(self)
 
 
-@checked("link")
+@checked("devices")
 @record
-class Link(Exchange):
-    """The links between the devices of a chip: one more level of the exchange. Each device has one to all others.
+class Devices(Exchange):
+    """The devices (FPGAs) that a chip stands for, and the links between them: one more level of the exchange.
 
-    >>> Link(latency_cycles=0).visible_cycles, Link(width=100).rate(Exchange().rate(tail_width=64))
+    Each device has as many of the cores, and one link to all other devices.
+
+    >>> Devices(latency_cycles=0).visible_cycles, Devices(width=100).rate(Exchange().rate(tail_width=64))
     (1, 64)
     """
 
@@ -446,16 +449,17 @@ class Link(Exchange):
         int, _depth("from an element's turn on the link until other devices can read it", 0, _LTL_TRIP, vary=False)
     ] = 375
     width: Annotated[int, _rate("elements that the link of a device takes", _LTL_WIDTH, vary=False)] = 20
+    count: Annotated[int, _count("devices", bounds.MAX_CORES, _TWO_FPGAS, vary=False)] = 2
 
 
 def device_faults(devices: int, cores: int, memory: bool) -> list[tuple[str, str]]:
     """Why so many cores cannot be on so many devices, as (key, sentence) pairs.
 
     >>> device_faults(2, 3, memory=False)
-    [('devices', 'must share out the cores evenly: 3 cores on 2 devices')]
+    [('devices.count', 'must share out the cores evenly: 3 cores on 2 devices')]
     """
     if cores % devices:
-        return [("devices", f"must share out the cores evenly: {cores} cores on {devices} devices")]
+        return [("devices.count", f"must share out the cores evenly: {cores} cores on {devices} devices")]
     if memory and devices > 1:
         return [("memory", "one memory serves all cores, and several devices have one each: leave out one of both")]
     return []
@@ -481,24 +485,26 @@ class ColumnNpu:
     ] = Exchange()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
-    devices: Annotated[
-        int, _count("devices (FPGAs), each with as many of the cores", bounds.MAX_CORES, _ONE_FPGA, vary=False)
-    ] = 1
-    link: Annotated[Link, Key("links between devices", source=_LTL)] = Link()
+    devices: Annotated[Devices | None, Key("several devices, and the links between them", source=_ONE_FPGA)] = None
 
     def __post_init__(self) -> None:
         check_description(self)
-        faults = device_faults(self.devices, len(self.cores), self.memory is not None)
+        faults = device_faults(self.device_count, len(self.cores), self.memory is not None)
         refuse(Mistake(f"chip {self.name}: {key}", text) for key, text in faults)
 
     def device_of(self, core: int) -> int:
         """The device of a core: the first cores are on the first device.
 
-        >>> chip = ColumnNpu("two", 260, (ColumnCore(npe=64, ep=4, vp=16),) * 4, devices=2)
+        >>> chip = ColumnNpu("two", 260, (ColumnCore(npe=64, ep=4, vp=16),) * 4, devices=Devices(count=2))
         >>> [chip.device_of(core) for core in range(4)]
         [0, 0, 1, 1]
         """
-        return core * self.devices // len(self.cores)
+        return core * self.device_count // len(self.cores)
+
+    @property
+    def device_count(self) -> int:
+        """How many devices the chip stands for."""
+        return 1 if self.devices is None else self.devices.count
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:

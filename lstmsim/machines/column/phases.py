@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from lstmsim.machines.assembly import Phases
-from lstmsim.machines.column.npu import ColumnCore, Exchange, Link
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
 from lstmsim.machines.column.passes import Source, write_pass
 from lstmsim.machines.column.shape import WHOLE, Spread, pass_shapes, share_of
 from lstmsim.model.cell import REDUCTIONS, segments
@@ -160,8 +160,8 @@ def model_phases(model: Model, core: ColumnCore, steps: int, batch: int = 1) -> 
     return kept_phases((*key, batch), steps, lambda: order(model, core, 1, spreads))
 
 
-#: The links of a chip of one device, which nobody uses.
-ONE_DEVICE = Link()
+#: Stands for the links of a job that is on one device, which uses none.
+ONE_DEVICE = Devices()
 
 #: Most members of a job: the dependences of each member grow with the number of members, the program with its square.
 MAX_MEMBERS = 256
@@ -178,7 +178,7 @@ def split_phases(
     place: Sequence[int],
     exchange: Exchange,
     devices: Sequence[int] = (),
-    link: Link = ONE_DEVICE,
+    link: Devices | None = None,
 ) -> Phases:
     """Give the phases of a task that is spread over members: the same object for equal arguments.
 
@@ -189,7 +189,12 @@ def split_phases(
     cores = tuple(numbers.index(each) for each in place)
     on = dict(zip(cores, devices, strict=True)) if len(set(devices)) > 1 else {}
     spread = Spread(
-        (), cores, (), exchange, devices=tuple(on[each] for each in sorted(on)), link=link if on else ONE_DEVICE
+        (),
+        cores,
+        (),
+        exchange,
+        devices=tuple(on[each] for each in sorted(on)),
+        link=(link if on else None) or ONE_DEVICE,
     )
     key = (*what_is_read(model, core), split, spread)
     return kept_phases(key, steps, lambda: _once(model, core, split, spread))

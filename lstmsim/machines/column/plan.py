@@ -336,7 +336,7 @@ class Plan:
         """The phases of a job on the cores of a place, all like `core`."""
         split = job.split_over(len(place))
         if split:
-            devices, link = devices_of(self.chip, place), self.chip.link
+            devices, link = devices_of(self.chip, place), self.chip.devices
             return split_phases(job.model, core, job.steps, split, place, self.chip.exchange, devices, link)
         return model_phases(job.model, core, job.steps, job.batch)
 
@@ -414,7 +414,7 @@ class Plan:
             capacity = core.weight_capacity if loading else None
             held = () if capacity is None else tuple(numbers[key] for key in reversed(self.held[index]))
             cores.append(Core(self.kinds[core], (*own_units(core), *exchange), core.threads, 0, capacity, held))
-        threads, devices = sum(core.threads for core in self.chip.cores), self.chip.devices
+        threads, devices = sum(core.threads for core in self.chip.cores), self.chip.device_count
         if exchange and devices > 1:
             links = tuple(Unit(f"link{device}", "fifo") for device in range(devices))
             cores.append(Core(len(self.kinds), links, threads, None, shared=True, mirrors=True))

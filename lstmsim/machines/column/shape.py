@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import OperationClasses
-from lstmsim.machines.column.npu import ColumnCore, Exchange, Link
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, Stage, segments
 from lstmsim.model.model import Layer
 
@@ -200,7 +200,7 @@ class Spread:
     exchange: Exchange = field(default_factory=Exchange)  # the links between cores
     batch: int = 1  # how many inferences; if more than 1, each is a share that has all units
     devices: tuple[int, ...] = ()  # the device of each of the task's cores; empty: all are on one
-    link: Link = field(default_factory=Link)  # the links between devices
+    link: Devices = field(default_factory=Devices)  # the links between devices
     first_sender: int = 0  # the member of the task that stands at the link for member 0
 
     @staticmethod

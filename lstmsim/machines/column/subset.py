@@ -47,8 +47,8 @@ def _of_jobs(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
-    if chip.devices > 1:
-        text = f"must be 1: generated hardware is one device, got {chip.devices}"
+    if chip.device_count > 1:
+        text = f"must be left out: generated hardware is one device, got {chip.device_count}"
         yield Mistake(f"chip {chip.name}: devices", text)
     for number, core in enumerate(chip.cores):
         if core.delta is not None:

@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError, refuse
 from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
 from lstmsim.machines.change import OTHER_NUMBERS, Change, detail_of, halved, one_more_core
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, Exchange, Link, device_faults, with_vp
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, Devices, Exchange, device_faults, with_vp
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
 from lstmsim.machines.column.shape import ARRAY
@@ -63,7 +63,10 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
             faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
             tried.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
     if any(job.settled(len(chip.cores)).split for job in jobs):
-        for name, way in [("exchange", chip.exchange)] + [("link", chip.link)] * (chip.devices > 1):
+        for way in (chip.exchange, chip.devices):
+            if way is None or (way is chip.devices and chip.device_count == 1):
+                continue
+            name = "exchange" if way is chip.exchange else "link"
             sooner, wider = replace(way, latency_cycles=-(-way.latency_cycles // 2)), replace(way, width=2 * way.width)
             detail = f"latency_cycles {way.latency_cycles} -> {sooner.latency_cycles}"
             tried.append(Change(f"{name} latency halved", detail, _with_way(chip, sooner), jobs))
@@ -75,7 +78,7 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
 
 
 def _with_way(chip: ColumnNpu, way: Exchange) -> ColumnNpu:
-    return replace(chip, link=way) if isinstance(way, Link) else replace(chip, exchange=way)
+    return replace(chip, devices=way) if isinstance(way, Devices) else replace(chip, exchange=way)
 
 
 def _thresholds(chip: ColumnNpu, jobs: Sequence[Job], how: str, factor: float) -> Change:
@@ -161,15 +164,12 @@ class _ColumnTarget(Target):
 
     def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ColumnCore]) -> Sequence[Fault]:
         """Cores that cannot be shared out over the devices, and a memory of several devices."""
-        faults = device_faults(entry.get("devices", 1), len(cores), entry.get("memory") is not None)
+        count = (entry.get("devices") or {"count": 1}).get("count", Devices().count)
+        faults = device_faults(count, len(cores), entry.get("memory") is not None)
         return tuple(Fault.at(key, text) for key, text in faults)
 
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
-        """Faults for links of one device, and for an external memory of cores that hold all weights."""
-        idle = [Fault.at("link", "has no effect: all cores are on one device (devices)")]
-        return tuple(idle * (entry.get("link") is not None and entry.get("devices", 1) == 1)) + self._idle_memory(entry)
-
-    def _idle_memory(self, entry: Mapping[str, Any]) -> tuple[Fault, ...]:
+        """A fault for an external memory of cores that hold all weights."""
         cores = entry.get("cores")
         rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
         if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):

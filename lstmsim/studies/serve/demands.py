@@ -19,6 +19,7 @@ from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, cores_at_once
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program, Task
 from lstmsim.program.trace import TASKS
+from lstmsim.program.unit_names import MEMORY
 from lstmsim.studies.serve.programs import Alone, alone, serving_program
 from lstmsim.traffic.arrivals import Stream, arrival_arrays
 from lstmsim.traffic.intervals import batch_interval
@@ -125,11 +126,12 @@ class Kind(NamedTuple):
 
 
 def bounds(
-    kinds: Sequence[Kind], threads: Sequence[int], units: str
+    kinds: Sequence[Kind], threads: Sequence[int], units: str, shared: str = MEMORY
 ) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
     """Give the worst part of each resource, its cores (if not all), and the longest relaxation of a set of cores.
 
-    Of several memories the busiest counts. `units` is the name of all main units as a resource.
+    Of several memories, or links, the busiest counts: `shared` is what they are called. `units` is the name of all main
+    units as a resource.
     """
     parts = {units: 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}
@@ -150,7 +152,7 @@ def bounds(
     # a job whose weights all fit has no memory
     memory = max(map(sum, zip_longest(*loads_of_memories, fillvalue=0.0)), default=0.0)
     where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
-    return (parts | {"memory": memory} if memory else parts), where, longest
+    return (parts | {shared: memory} if memory else parts), where, longest
 
 
 def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:

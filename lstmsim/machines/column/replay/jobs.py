@@ -223,7 +223,8 @@ class JobWork:
         name = "h" if nodes[number] == shape.layer.cell.output else nodes[number]
         way, rate = self.chip.exchange, self.chip.exchange.rate(self.core.tail_width)
         if linked:
-            way, rate = self.chip.link, self.chip.link.rate(rate)
+            assert self.chip.devices is not None, "only such chips have links"
+            way, rate = self.chip.devices, self.chip.devices.rate(rate)
         count = units.stop - units.start
         turns = cycle + np.arange(count, dtype=np.int64) // rate
         key = (place.layer, place.direction, place.step, name)
