@@ -164,7 +164,8 @@ class _ColumnTarget(Target):
 
     def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ColumnCore]) -> Sequence[Fault]:
         """Cores that cannot be shared out over the devices, and a memory of several devices."""
-        count = (entry.get("devices") or {"count": 1}).get("count", Devices().count)
+        devices = entry.get("devices")
+        count = 1 if devices is None else devices.get("count", Devices().count)
         faults = device_faults(count, len(cores), entry.get("memory") is not None)
         return tuple(Fault.at(key, text) for key, text in faults)
 
