@@ -116,6 +116,9 @@ def test_the_example_of_section_9() -> None:
     assert [issues(trace, on, 2) for on in (0, 1)] == [[(55, 0), (136, 0)], [(55, 0), (137, 0)]]
     # the links are units of a core of their own, whose threads stand for those of the cores
     assert [issues(trace, 2, device) for device in (0, 1)] == [[(63, 0), (144, 0)], [(63, 1), (145, 1)]]
+    scenario = Scenario(chip, (Job("j", LSTM, 2, split="rows"),))
+    names = [row.name for row in lstmsim.run(scenario).timeline.rows]
+    assert names[-3:] == ["core 1 exchange", "link0", "link1"]
 
 
 def test_members_on_one_device_share_its_link() -> None:
