@@ -18,6 +18,7 @@ from lstmsim import InputError, engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Devices
+from lstmsim.machines.column.phases import operations_per_step
 from lstmsim.machines.column.shape import ARRAY
 from lstmsim.machines.column.subset import outside
 from lstmsim.model.cells import cell
@@ -25,9 +26,10 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.accounts import named_cycles, totals_of
 from lstmsim.studies.serve.demands import memory_cycles
+from tests.analysis.replay.test_replay_mutations import assert_found
 from tests.oracle import split as oracle
-from tests.replays import assert_golden, run
-from tests.splits import issues, linked
+from tests.replays import assert_golden, moved, run, waited, without
+from tests.splits import issues, linked, phases_of
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 CORE = ColumnCore(npe=64, ep=4, vp=16)
@@ -103,6 +105,23 @@ def test_the_load_of_links_is_what_a_trace_has(case: tuple[ColumnNpu, list[Job]]
         if core == places:
             busy[unit] += count * cycles
     assert memory_cycles(program, program.tasks[0]).tolist() == [busy.tolist()]
+    operations = sum(len(phase.body.operations) for phase in phases_of(program))
+    assert operations <= operations_per_step(job.model.layers, chip.cores[0], job.split, len(job.cores or ()))
+
+
+@settings(max_examples=EXAMPLES // 2, deadline=None)
+@given(linked(), st.data())
+def test_a_link_that_sends_nothing_or_too_early_is_found(
+    case: tuple[ColumnNpu, list[Job]], data: st.DataObject
+) -> None:
+    scenario = Scenario(case[0], tuple(case[1]))
+    program, trace = run(scenario, "fast")
+    rows = np.flatnonzero(trace.issue("core") == len(case[0].cores)).tolist()
+    assume(rows)
+    row = data.draw(st.sampled_from(rows))
+    assert_found((scenario, program, trace), without(trace, row), "has not been computed by then")
+    if row in waited(trace, "hazard"):
+        assert_found((scenario, program, trace), moved(trace, row, -1))
 
 
 def test_the_example_of_section_9() -> None:
