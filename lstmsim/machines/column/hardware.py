@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import ClassVar
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
@@ -530,6 +532,17 @@ class _ColumnHardware(Hardware):
             single += once(cell, precision)
         return TailLanes(core.tail_width, lane + shared, single)
 
+    def of_one_device(self, chip: ColumnNpu) -> ColumnNpu:
+        """The cores of the first device; `InputError` if the devices differ."""
+        if chip.device_count == 1:
+            return chip
+        each = len(chip.cores) // chip.device_count
+        own = chip.cores[:each]
+        if chip.cores != own * chip.device_count:
+            text = "devices with different cores are looked at one by one: give a chip of one of them"
+            raise InputError(Mistake(f"chip {chip.name}: devices", text))
+        return replace(chip, name=f"{chip.name} (each of {chip.device_count} devices)", cores=own, devices=None)
+
     @property
     def not_counted(self) -> str:
         """What neither multipliers nor logic count."""
@@ -542,6 +555,8 @@ class _ColumnHardware(Hardware):
     def not_in_energy(self, chip: ColumnNpu) -> str:
         """The external memory of the chip, and what skipped columns save."""
         texts = ["what is read from the memory beside the chip is not in it"] if chip.memory else []
+        if chip.device_count > 1:
+            texts.append("what goes over links between devices is not in it")
         if any(core.delta for core in chip.cores):
             texts.append("columns that are skipped count as if they were multiplied")
         return ", and ".join(texts)

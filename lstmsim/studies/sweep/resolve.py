@@ -211,6 +211,8 @@ class Prepared:
             cores += [core] * entry.get("count", 1)
         if len(cores) > MAX_CORES or self.target.faults_of_all(cores):
             return None
+        if self.target.chip_faults(self.chip_entry, cores):
+            return None
         chip: Chip = self.target.chip_of(self.chip_entry, cores)
         return chip
 

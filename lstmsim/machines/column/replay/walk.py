@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.machines.column.phases import share_weights
 from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
 from lstmsim.machines.column.replay.work import Cut, PeArray, Place
+from lstmsim.machines.column.shape import ARRAY, TAIL
 from lstmsim.machines.pools import without_company
 from lstmsim.machines.structural import ThreadSlots, thread_slots_of
 from lstmsim.model.numerics.golden import NetworkRun
@@ -120,6 +120,7 @@ def check_lasting(scenario: Scenario, program: Program, thread_slots: ThreadSlot
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if thread_slots.ran(number) and task.weight_set is None:
             cores = tuple(thread_slots.core(number, member) for member in thread_slots.members[number])
+            cores = tuple(core for core in cores if core < len(chip.cores))
             # a job that finds out as it runs how many cores it takes needs its whole model on each
             for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
                 alike[id(job.model), job.split, own] = job, own
@@ -282,7 +283,7 @@ def _works(
         if not thread_slots.ran(index):
             continue
         job, task, first = without_company(scenario.jobs[index]), program.tasks[index], thread_slots.core(index)
-        # the memory is no member
+        # the memory and the links are no members
         members = sum(thread_slots.core(index, member) < len(chip.cores) for member in thread_slots.members[index])
         cores = tuple(thread_slots.core(index, member) for member in range(members))
         weights = None
@@ -315,22 +316,24 @@ def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) 
         else:
             work.weights.load(one.start, taken)
         return taken
-    if operation.unit == ARRAY:
+    if operation.unit == ARRAY and member < len(work.members):
         for turn in range(one.issues):
             place, group = _tile(operation, one.step, one.before + turn, work.core.block_order)
             work.tile(member, place, group, one.start + turn)
         return one.issues
     layer, direction, block_number, _, stage, segment = operation.place
     place = Place(layer, direction, one.step, stage, block_number)
-    if operation.unit == TAIL:
+    if operation.unit == TAIL and member < len(work.members):
         work.members[member].finish(place, segment, one.start)
         return work.members[member].turns(place)
-    work.send(member, place, segment, _vector(body, index), one.start)
-    return work.sending_cycles(member, place)
+    linked, member = divmod(member, len(work.members))
+    if linked and operation.unit != work.device_of(member):
+        raise ReplayError(f"link {operation.unit} at cycle {one.start} sends what is on another device")
+    return work.send(member, place, segment, _vector(body, index), one.start, linked=bool(linked))
 
 
 def _vector(body: Sequence[Operation], index: int) -> int:
-    """Give the number of the vector that an exchange operation sends; a row block's exchanges stand in a row."""
+    """Give the number of the vector that an exchange or link operation sends; those of a row block stand in a row."""
     first = index
     while first and all(
         getattr(body[first - 1], name) == getattr(body[index], name) for name in ("unit", "member", "place")
