@@ -187,8 +187,8 @@ def adapter(sizes: Sizes) -> Part:
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
     # where the constants take two cycles, the sums still take one
     selected, late = min(convert, 1), int(convert > 5)
-    shifted, saturated, partial = int(convert > 2), int(convert > 3), int(convert > 4)
-    multiplied = convert - selected - late - shifted - saturated - partial
+    shifted, saturated, partial, added = int(convert > 2), int(convert > 3), int(convert > 4), int(convert > 6)
+    multiplied = convert - selected - late - shifted - saturated - partial - added
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
@@ -198,7 +198,7 @@ def adapter(sizes: Sizes) -> Part:
     registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
     # two products of parts of the sum, side by side
     registers += partial * (total + 2 * precision.multiplier_bits + shift + _BIAS_BITS)
-    registers += late * constants
+    registers += added * (moved + 2) + late * constants
     # Products of parts of the operands are added, the product is rounded, the bias is added.
     adders = 2 * moved + total
     gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits

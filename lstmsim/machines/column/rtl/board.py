@@ -144,7 +144,7 @@ def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
 #: Parts of a design by their instances, the innermost first: the name in words; the latency that gives such a path
 #: further registers (empty: none does), and from which value on.
 _PLACES: tuple[tuple[str, str, str, int], ...] = (
-    (r"adapter\.adapters\[(\d+)\]", "adapter{product} of lane {lane}", "convert", 5),
+    (r"adapter\.adapters\[(\d+)\]", "adapter{product} of lane {lane}", "convert", 7),
     (r"constant_memory\.|[.]pick\.", "choice of what the adapter takes", "convert", 6),
     (r"array\.rows\[(\d+)\]\.row\.(?:operand|product|g_own)", "array{product} of row {number}", "multiply", 4),
     (r"array\.rows\[(\d+)\]\.row\.levels", "adder tree of row {number}", "add", 2),

@@ -19,6 +19,7 @@ module npu_adapter #(
   parameter PARTIAL = 0,
   parameter MULTIPLIED = 1,
   parameter SHIFTED = 1,
+  parameter ADDED = 0,
   parameter SATURATED = 1
 ) (
   input wire clock,
@@ -43,7 +44,7 @@ module npu_adapter #(
       npu_adapter_lane #(
         .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS), .LEFT(LEFT),
         .TAIL_BITS(TAIL_BITS), .SELECTED(SELECTED), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED),
-        .SATURATED(SATURATED)
+        .ADDED(ADDED), .SATURATED(SATURATED)
       ) lane (
         .clock(clock), .total(sums[s*ACCUMULATOR_BITS +: ACCUMULATOR_BITS]),
         .factor(constants[s*C +: MULTIPLIER_BITS]), .shift(shift),
@@ -64,6 +65,7 @@ module npu_adapter_lane #(
   parameter PARTIAL = 0,
   parameter MULTIPLIED = 1,
   parameter SHIFTED = 1,
+  parameter ADDED = 0,
   parameter SATURATED = 1
 ) (
   input wire clock,
@@ -80,9 +82,7 @@ module npu_adapter_lane #(
   localparam UP = LEFT > -1 ? LEFT + 1 : 0;
   localparam DOWN = LEFT < -1 ? -1 - LEFT : 0;
   localparam S = P + UP + 1 > DOWN + 3 ? P + UP + 1 - DOWN : 3;
-  // A bias, and one that is larger or smaller by half the range of results; the sum of either.
-  localparam B = (TAIL_BITS > 32 ? TAIL_BITS : 32) + 1;
-  localparam R = (S > B ? S : B) + 1;
+  localparam R = (S > 32 ? S : 32) + 1;
   // Bits of a sum's lower part, where its product takes two registers.
   localparam LOW = 17;
 
@@ -126,25 +126,16 @@ module npu_adapter_lane #(
   wire signed [S-1:0] moved = placed >>> by;
   wire signed [S-1:0] shifted;
   wire signed [31:0] bias_shifted;
-  // The sum is too large if it is not negative when as much more is taken away, and too small likewise: both are known
-  // with the sum, each from an adder of its own, and not behind it.
-  localparam signed [B-1:0] HALF = {{(B - TAIL_BITS){1'b0}}, 1'b1, {(TAIL_BITS - 1){1'b0}}};
-  wire signed [B-1:0] above = bias_multiplied - HALF;
-  wire signed [B-1:0] below = bias_multiplied + HALF;
-  wire signed [B-1:0] above_shifted;
-  wire signed [B-1:0] below_shifted;
-  npu_delay #(.WIDTH(S + 32 + 2 * B), .CYCLES(SHIFTED)) moved_register (
-    .clock(clock), .in({moved, bias_multiplied, above, below}),
-    .out({shifted, bias_shifted, above_shifted, below_shifted})
-  );
+  npu_delay #(.WIDTH(S + 32), .CYCLES(SHIFTED)) moved_register
+    (.clock(clock), .in({moved, bias_multiplied}), .out({shifted, bias_shifted}));
 
   // Half up is the bit below the point as a carry: rounding and bias take one adder, of which bit 0 makes the carry.
   wire signed [R:0] rounded = {{(R - S + 1){shifted[S-1]}}, shifted[S-1:1], 1'b1};
   wire signed [R:0] biased = {{(R - 32){bias_shifted[31]}}, bias_shifted, shifted[0]};
   wire signed [R:0] added = rounded + biased;
-  wire signed [R:0] over = rounded + $signed({{(R - B){above_shifted[B-1]}}, above_shifted, shifted[0]});
-  wire signed [R:0] under = rounded + $signed({{(R - B){below_shifted[B-1]}}, below_shifted, shifted[0]});
-  wire fits = over[R] && !under[R];
-  wire [TAIL_BITS-1:0] saturated = fits ? added[TAIL_BITS:1] : {under[R], {(TAIL_BITS - 1){~under[R]}}};
+  wire signed [R-1:0] sum;
+  npu_delay #(.WIDTH(R), .CYCLES(ADDED)) added_register (.clock(clock), .in(added[R:1]), .out(sum));
+  wire fits = &sum[R-1:TAIL_BITS-1] | ~|sum[R-1:TAIL_BITS-1];
+  wire [TAIL_BITS-1:0] saturated = fits ? sum[TAIL_BITS-1:0] : {sum[R-1], {(TAIL_BITS - 1){~sum[R-1]}}};
   npu_delay #(.WIDTH(TAIL_BITS), .CYCLES(SATURATED)) result_register (.clock(clock), .in(saturated), .out(result));
 endmodule

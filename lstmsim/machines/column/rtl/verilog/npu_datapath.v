@@ -155,13 +155,14 @@ module npu_datapath #(
   // --- where the adapter's CONVERT registers are, from the choice of a turn to its sums ---
 
   // The first register reads the constants. A register behind each operation comes next, then (from 5 on) one between
-  // the blocks of the product and their adder, and a second one (6) behind the memory of constants. All further ones go
-  // to the product.
+  // the blocks of the product and their adder, a second one (6) behind the memory of constants, and one (7) between the
+  // last adder and the saturation. All further ones go to the product.
   localparam SELECTED = CONVERT > 5 ? 2 : CONVERT > 0 ? 1 : 0;
   localparam PARTIAL = CONVERT > 4 ? 1 : 0;
   localparam SHIFTED = CONVERT > 2 ? 1 : 0;
+  localparam ADDED = CONVERT > 6 ? 1 : 0;
   localparam SATURATED = CONVERT > 3 ? 1 : 0;
-  localparam MULTIPLIED = CONVERT - SELECTED - PARTIAL - SHIFTED - SATURATED;
+  localparam MULTIPLIED = CONVERT - SELECTED - PARTIAL - SHIFTED - ADDED - SATURATED;
   // Where the constants take two cycles, the sums are chosen by the turn of one cycle ago: their bank is free CONVERT
   // cycles behind the turn.
   localparam PICK = SELECTED > 1 ? 1 : 0;
@@ -220,7 +221,7 @@ module npu_datapath #(
     .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS),
     .SHIFT_BITS(SHIFT_BITS),
     .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
-    .SELECTED(SELECTED - PICK), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED),
+    .SELECTED(SELECTED - PICK), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .ADDED(ADDED),
     .SATURATED(SATURATED)
   ) adapter (.clock(clock), .sums(picked), .constants(constants), .fixed_shifts({WIDTH{fixed_shifts}}), .adapted(sums));
 
