@@ -145,11 +145,7 @@ def build_section(build: Build, cycles: int) -> Section:
     time = f"{cycles:,} cycles are {cycles / build.worst:,.1f} us at the clock of the worst seed"
     return Section.of(
         facts(
-            ("clock", clock),
-            ("run", time),
-            ("used", used),
-            ("longest path", build.path),
-            ("to shorten it", build.advice),
+            ("clock", clock), ("run", time), ("used", used), ("longest path", build.path), ("shorten it", build.advice)
         ),
         "`lstmsim simulate --clock` takes build/clock.json of this folder.",
         title=f"Built by {build.tools or 'nextpnr'}:",

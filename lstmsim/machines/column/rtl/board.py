@@ -158,6 +158,8 @@ _PLACES: tuple[tuple[str, str, str, int], ...] = (
 )
 
 
+#: From which `convert` on the adapter's product takes two registers.
+_SPLIT_PRODUCT = 5
 #: A lane of the tail by its instance: kind of cell, lane, what of it.
 _LANE = re.compile(r"cores\[(\d+)\].*?\bg_k(\d+)\[(\d+)\]\.lane\.(\w*)")
 
@@ -186,6 +188,7 @@ def _place(design: Design, cell: str, product: str) -> tuple[str, str]:
         if not key:
             return text, "no latency of a scenario gives this path another register"
         now = getattr(design.cores[core].core.latency, key)
+        least = _SPLIT_PRODUCT if product and key == "convert" else least
         if now >= least:
             return text, f"no latency: from {least} on, latency.{key} (now {now}) gives this path no other register"
         return text, f"latency.{key} of {least} instead of {now} gives this path more registers, and changes cycles"

@@ -239,7 +239,7 @@ def test_the_readme_of_a_design_has_its_numbers() -> None:
             ],
             {"convert": 4},
             "adapter product of lane 1",
-            "latency.convert of 7 instead of 4 gives this path more registers, and changes cycles",
+            "latency.convert of 5 instead of 4 gives this path more registers, and changes cycles",
         ),
         (
             [
