@@ -13,7 +13,7 @@ from typing import Any
 
 from lstmsim.base.bounds import MAX_FREQUENCY_MHZ
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.base.files import whole_file
+from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.processes import run_program
 from lstmsim.base.records import record
 
@@ -133,17 +133,16 @@ def clock_of(value: str) -> tuple[float, str]:
                 Mistake("clock", f"must be a clock above 0 and at most {MAX_FREQUENCY_MHZ:,} MHz, got {value}")
             )
         return mhz, "asked for"
+    if not os.path.isfile(value):
+        raise InputError(Mistake("clock", f"{value!r} is neither MHz nor a file"))
     try:
-        with open(value, encoding="utf-8") as file:
+        with readable_file(value) as file:
             data = json.load(file)
         data = data.get("build") or data
         found = [float(each) for each in data["mhz"].values()]
         if not found or not all(0 < each <= MAX_FREQUENCY_MHZ for each in found):
             raise ValueError("no clock above 0")
         tools = str(data.get("tools") or "tools not named")
-    except OSError as error:
-        text = f"{value!r} is neither MHz nor a file that can be read: {error.strerror}"
-        raise InputError(Mistake("clock", text)) from None
     except (ValueError, KeyError, AttributeError, TypeError):
         text = f"{value}: expected what a build writes, build/clock.json, with the MHz of each seed"
         raise InputError(Mistake("clock", text)) from None
