@@ -17,7 +17,8 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
   `synthesis_remarks(design)`: what a synthesis program makes large or slow; `posted(design)`: the index in the scenario
   of each job, in the order of the jobs' numbers in events;
 * of boards `schedule_mistakes(design)`, why a board cannot post the jobs, and `board_files(design, events, files)`, the
-  files below `board/` that the machine writes and what a host must know (docs/board.md).
+  files below `board/` that the machine writes and what a host must know (docs/board.md); `path_words(design, cells)`: a
+  path of a placed design in words, and which latency would shorten it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from importlib.resources import files as package_files
 from lstmsim.base.errors import Mistake
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.rtl.board import board_files as board_files
+from lstmsim.machines.column.rtl.board import path_words as path_words
 from lstmsim.machines.column.rtl.board import schedule_mistakes as schedule_mistakes
 from lstmsim.machines.column.rtl.events import events as events
 from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers

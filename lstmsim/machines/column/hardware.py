@@ -187,9 +187,10 @@ def array(sizes: Sizes, summed: int) -> Part:
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
-    selected = 2 if convert > 4 else min(convert, 1)
-    shifted, saturated = int(convert > 2), int(convert > 3)
-    multiplied = convert - selected - shifted - saturated
+    # where the constants take two cycles, the sums still take one
+    selected, late = min(convert, 1), int(convert > 5)
+    shifted, saturated, partial, added = int(convert > 2), int(convert > 3), int(convert > 4), int(convert > 6)
+    multiplied = convert - selected - late - shifted - saturated - partial - added
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
@@ -197,6 +198,9 @@ def adapter(sizes: Sizes) -> Part:
     constants = precision.multiplier_bits + shift + _BIAS_BITS
     registers = selected * total + multiplied * (moved + shift + _BIAS_BITS)
     registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
+    # two products of parts of the sum, side by side
+    registers += partial * (total + 2 * precision.multiplier_bits + shift + _BIAS_BITS)
+    registers += added * (moved + 2) + late * constants
     # Products of parts of the operands are added, the product is rounded, the bias is added.
     adders = 2 * moved + total
     gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits

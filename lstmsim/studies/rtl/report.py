@@ -144,7 +144,11 @@ def build_section(build: Build, cycles: int) -> Section:
     used = ", ".join(f"{used:,} of {there:,} {name}" for name, (used, there) in build.cells.items())
     time = f"{cycles:,} cycles are {cycles / build.worst:,.1f} us at the clock of the worst seed"
     return Section.of(
-        facts(("clock", clock), ("run", time), ("used", used), ("longest path", build.path)), title="Built by nextpnr:"
+        facts(
+            ("clock", clock), ("run", time), ("used", used), ("longest path", build.path), ("shorten it", build.advice)
+        ),
+        "`lstmsim simulate --clock` takes build/clock.json of this folder.",
+        title=f"Built by {build.tools or 'nextpnr'}:",
     )
 
 
@@ -194,7 +198,7 @@ def _data(report: RtlReport) -> Mapping[str, Any]:
         "build": None
         if report.build is None
         else {
-            **picked(report.build, "path bitstream"),
+            **picked(report.build, "path advice tools bitstream"),
             "mhz": {str(seed): value for seed, value in report.build.mhz.items()},
             "cells": {name: {"used": used, "there": there} for name, (used, there) in report.build.cells.items()},
         },

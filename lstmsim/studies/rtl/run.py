@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
@@ -77,7 +78,7 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth)
-    built = build(name, request.seeds) if request.build else None
+    built = build(name, request.seeds, partial(hardware.path_words, design)) if request.build else None
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
     return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, built)

@@ -17,7 +17,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
-from lstmsim.studies.shared.loading import Source, load_scenario
+from lstmsim.studies.shared.loading import Source, load_clocked
 from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.simulate.request import SimulateRequest
@@ -150,7 +150,7 @@ def run(request: SimulateRequest) -> Run:
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
     """
-    loaded = load_scenario(request.scenario, request.overrides)
+    loaded = load_clocked(request.scenario, request.overrides, request.clock)
     program = machines.lower(loaded.chip, loaded.jobs)
     return Run(loaded, engines.running(request.engine), program, lowered=True)
 
@@ -178,7 +178,7 @@ def simulate(request: SimulateRequest) -> Report:
     >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
     1423
     """
-    return run(request.scenario, engine=request.engine, overrides=request.overrides).report
+    return run(request.scenario, engine=request.engine, overrides=request.overrides, clock=request.clock).report
 
 
 def run_of(value: object, name: str) -> Run:

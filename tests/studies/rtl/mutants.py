@@ -73,12 +73,12 @@ MUTANTS = (
         "no_latency",
     ),
     Mutant("npu_nest.v", "(interleaved ? !last_row : !last_of_pass)", "!last_of_pass", "step_order"),
-    Mutant("npu_thread.v", "part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units", "part_next = w_units", "two_at_once"),
+    Mutant("npu_thread.v", "part_next = v_last[o] ? {W_UNIT{1'b0}} : v_units", "part_next = v_units", "two_at_once"),
     Mutant("npu_thread.v", "whole <= admit ? {W_STEP{1'b0}} : whole_next;", "whole <= whole_next;", "two_at_once"),
     Mutant("npu_thread.v", "      credits <= BANKS;", "      credits <= BANKS - 1;", "two_at_once"),
     Mutant("npu_nest.v", "if (next_block) begin", "if (last_tile) begin", "columns_first"),
-    Mutant("npu_issue.v", "(FINE == 0 || fresh)", "FINE == 0", "slow_switches"),
-    Mutant("npu_issue.v", "(FINE == 0 || fresh)", "1'b1", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "FINE == 0", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "1'b1", "slow_switches"),
     Mutant("npu_issue.v", "switching <= SWITCH_CYCLES - 1", "switching <= SWITCH_CYCLES", "slow_switches"),
     Mutant(
         "npu_issue.v",
@@ -93,7 +93,7 @@ MUTANTS = (
         "one_bank",
     ),
     Mutant("npu_issue.v", "active <= winner;", "if (!starts || !FINE) active <= winner;", "slow_switches"),
-    Mutant("npu_issue.v", "fresh <= starts;", "fresh <= fresh || starts;", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[i])", "slow_switches"),
     Mutant(
         "npu_tail.v",
         "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",
@@ -101,7 +101,7 @@ MUTANTS = (
         "step_order",
     ),
     Mutant("npu_tail.v", "== 0;\n  assign f_thread", "< 2;\n  assign f_thread", "oldest_first"),
-    Mutant("npu_tail.v", "mine && results > rest ? results : rest;", "mine ? results : rest;", "end_behind_h"),
+    Mutant("npu_tail_write.v", "turn && results > rest ? results : rest;", "turn ? results : rest;", "end_behind_h"),
     Mutant(
         "npu_tail.v",
         "wire ends = d_last_turn[LATE] && d_last_block[LATE] && ",
@@ -110,9 +110,7 @@ MUTANTS = (
     ),
     Mutant("npu_tail.v", "assign t_last_turn = left <= WIDTH;", "assign t_last_turn = left < WIDTH;", "two_at_once"),
     Mutant("npu_tail_write.v", "assign w_units = d_unit + d_units;", "assign w_units = d_unit + 1'b1;", "two_at_once"),
-    Mutant(
-        "npu_tail_queue.v", "localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;", "localparam W = 1;", "states_across_stages"
-    ),
+    Mutant("npu_tail_queue.v", "more ? words[first[W-1:0]] : word;", "word;", "end_behind_h"),
     Mutant("npu_tail_ages.v", "age[i*W_STAMP +: W_STAMP] > most", "age[i*W_STAMP +: W_STAMP] >= most", "equal_ages"),
     Mutant("npu_tail_ages.v", "(!any || age[i*W_STAMP +: W_STAMP] > most)", "!any", "oldest_first"),
     Mutant("npu_tail_ages.v", "else if (its_age < since) since = its_age;", "else;", "oldest_first"),

@@ -16,8 +16,10 @@ module npu_adapter #(
   parameter TAIL_BITS = 16,
   // Registers by their place.
   parameter SELECTED = 1,
+  parameter PARTIAL = 0,
   parameter MULTIPLIED = 1,
   parameter SHIFTED = 1,
+  parameter ADDED = 0,
   parameter SATURATED = 1
 ) (
   input wire clock,
@@ -41,7 +43,8 @@ module npu_adapter #(
       end
       npu_adapter_lane #(
         .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS), .LEFT(LEFT),
-        .TAIL_BITS(TAIL_BITS), .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
+        .TAIL_BITS(TAIL_BITS), .SELECTED(SELECTED), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED),
+        .ADDED(ADDED), .SATURATED(SATURATED)
       ) lane (
         .clock(clock), .total(sums[s*ACCUMULATOR_BITS +: ACCUMULATOR_BITS]),
         .factor(constants[s*C +: MULTIPLIER_BITS]), .shift(shift),
@@ -59,8 +62,10 @@ module npu_adapter_lane #(
   parameter LEFT = 0,
   parameter TAIL_BITS = 16,
   parameter SELECTED = 1,
+  parameter PARTIAL = 0,
   parameter MULTIPLIED = 1,
   parameter SHIFTED = 1,
+  parameter ADDED = 0,
   parameter SATURATED = 1
 ) (
   input wire clock,
@@ -78,17 +83,43 @@ module npu_adapter_lane #(
   localparam DOWN = LEFT < -1 ? -1 - LEFT : 0;
   localparam S = P + UP + 1 > DOWN + 3 ? P + UP + 1 - DOWN : 3;
   localparam R = (S > 32 ? S : 32) + 1;
+  // Bits of a sum's lower part, where its product takes two registers.
+  localparam LOW = 17;
 
   wire signed [ACCUMULATOR_BITS-1:0] selected;
   npu_delay #(.WIDTH(ACCUMULATOR_BITS), .CYCLES(SELECTED)) select_register (.clock(clock), .in(total), .out(selected));
   wire signed [MULTIPLIER_BITS:0] multiplier = {1'b0, factor};
-  wire signed [P-1:0] product = selected * multiplier;
+
+  wire signed [P-1:0] product;
+  wire [SHIFT_BITS-1:0] shift_product;
+  wire signed [31:0] bias_product;
+  generate
+    if (PARTIAL == 0 || ACCUMULATOR_BITS <= LOW) begin : whole
+      wire signed [P-1:0] product_now = selected * multiplier;
+      npu_delay #(.WIDTH(P + SHIFT_BITS + 32), .CYCLES(PARTIAL)) partial_register
+        (.clock(clock), .in({product_now, shift, bias}), .out({product, shift_product, bias_product}));
+    end else begin : parts
+      // A block multiplies signed numbers of 18 bits, so the sum has a lower part of 17 bits, which is never negative.
+      // The adder of both products comes behind their registers.
+      localparam H = ACCUMULATOR_BITS - LOW;
+      wire signed [LOW:0] selected_low = {1'b0, selected[LOW-1:0]};
+      wire signed [H-1:0] selected_high = selected[ACCUMULATOR_BITS-1:LOW];
+      wire signed [LOW+MULTIPLIER_BITS:0] product_low = selected_low * multiplier;
+      wire signed [H+MULTIPLIER_BITS:0] product_high = selected_high * multiplier;
+      wire [LOW+MULTIPLIER_BITS:0] low;
+      wire [H+MULTIPLIER_BITS:0] high;
+      npu_delay #(.WIDTH(LOW + H + 2 * MULTIPLIER_BITS + 2 + SHIFT_BITS + 32), .CYCLES(PARTIAL)) partial_register
+        (.clock(clock), .in({product_low, product_high, shift, bias}), .out({low, high, shift_product, bias_product}));
+      wire [H+MULTIPLIER_BITS:0] upper = high + {{H{low[LOW+MULTIPLIER_BITS]}}, low[LOW+MULTIPLIER_BITS:LOW]};
+      assign product = {upper, low[LOW-1:0]};
+    end
+  endgenerate
 
   wire signed [P-1:0] multiplied;
   wire [SHIFT_BITS-1:0] by;
   wire signed [31:0] bias_multiplied;
   npu_delay #(.WIDTH(P + SHIFT_BITS + 32), .CYCLES(MULTIPLIED)) product_register
-    (.clock(clock), .in({product, shift, bias}), .out({multiplied, by, bias_multiplied}));
+    (.clock(clock), .in({product, shift_product, bias_product}), .out({multiplied, by, bias_multiplied}));
 
   wire signed [P+UP:0] placed_up = multiplied;
   wire signed [S-1:0] placed = (placed_up <<< UP) >>> DOWN;
@@ -102,7 +133,8 @@ module npu_adapter_lane #(
   wire signed [R:0] rounded = {{(R - S + 1){shifted[S-1]}}, shifted[S-1:1], 1'b1};
   wire signed [R:0] biased = {{(R - 32){bias_shifted[31]}}, bias_shifted, shifted[0]};
   wire signed [R:0] added = rounded + biased;
-  wire signed [R-1:0] sum = added[R:1];
+  wire signed [R-1:0] sum;
+  npu_delay #(.WIDTH(R), .CYCLES(ADDED)) added_register (.clock(clock), .in(added[R:1]), .out(sum));
   wire fits = &sum[R-1:TAIL_BITS-1] | ~|sum[R-1:TAIL_BITS-1];
   wire [TAIL_BITS-1:0] saturated = fits ? sum[TAIL_BITS-1:0] : {sum[R-1], {(TAIL_BITS - 1){~sum[R-1]}}};
   npu_delay #(.WIDTH(TAIL_BITS), .CYCLES(SATURATED)) result_register (.clock(clock), .in(saturated), .out(result));

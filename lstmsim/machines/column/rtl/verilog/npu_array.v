@@ -75,12 +75,24 @@ module npu_row #(
   localparam P = WEIGHT_BITS + VECTOR_BITS;
   localparam T = P + LEVELS;
 
-  // Multipliers: a register before the product where there are two, the others behind it.
-  localparam BEFORE = MULTIPLY > 1 ? 1 : 0;
+  // Multipliers: a register before the product where there are two, another one where there are four, the others behind
+  // it. Of the first one tools make one of all rows, as all have the same elements; the second is each row's own, near
+  // its multipliers.
+  localparam BEFORE = MULTIPLY > 3 ? 2 : MULTIPLY > 1 ? 1 : 0;
   wire [EP*WEIGHT_BITS-1:0] w;
   wire [EP*VECTOR_BITS-1:0] v;
-  npu_delay #(.WIDTH(EP * P), .CYCLES(BEFORE)) operand_register
-    (.clock(clock), .in({weights, elements}), .out({w, v}));
+  wire [EP*P-1:0] operands;
+  npu_delay #(.WIDTH(EP * P), .CYCLES(BEFORE > 0 ? 1 : 0)) operand_register
+    (.clock(clock), .in({weights, elements}), .out(operands));
+  generate
+    if (BEFORE > 1) begin : g_own
+      reg [EP*P-1:0] own;
+      (* keep *) always @(posedge clock) own <= operands;
+      assign {w, v} = own;
+    end else begin : g_own
+      assign {w, v} = operands;
+    end
+  endgenerate
   reg [EP*P-1:0] products;
   integer e;
   always @*

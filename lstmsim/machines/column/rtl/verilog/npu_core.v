@@ -113,11 +113,30 @@ module npu_core (
   wire f_valid;
   wire [W_THREAD-1:0] f_thread;
   wire [2:0] cycle_name;
+  // What w_* says, a cycle earlier if EARLY: for the counters of what is visible.
+  wire [OUTPUTS-1:0] v_valid;
+  wire [OUTPUTS*W_THREAD-1:0] v_thread;
+  wire [OUTPUTS*W_COUNTER-1:0] v_counter;
+  wire [OUTPUTS*W_UNIT-1:0] v_units;
+  wire [OUTPUTS-1:0] v_last;
 
-  npu_issue #(.CORE(CORE)) issue (
+  localparam integer FIRST = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  function integer early(input integer outputs);
+    // Whether the token of each write has gone far enough two cycles before it.
+    integer o;
+    begin
+      early = 1;
+      for (o = 0; o < outputs; o = o + 1)
+        if (CONVERT + M_VISIBLE_CYCLES[(FIRST + o) * M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B] < 4) early = 0;
+    end
+  endfunction
+  localparam integer EARLY = early(OUTPUTS);
+
+  npu_issue #(.CORE(CORE), .EARLY(EARLY)) issue (
     .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
-    .frames_posted(frames_posted), .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter),
-    .w_units(w_units), .w_last(w_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
+    .frames_posted(frames_posted), .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter),
+    .v_units(v_units), .v_last(v_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
     .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
     .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
     .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid), .b_thread(b_thread),
@@ -125,7 +144,7 @@ module npu_core (
     .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write), .cycle_name(cycle_name)
   );
 
-  npu_tail #(.CORE(CORE)) tail (
+  npu_tail #(.CORE(CORE), .EARLY(EARLY)) tail (
     .clock(clock), .reset(reset), .b_valid(b_valid), .b_thread(b_thread), .b_job(b_job), .b_row(b_row),
     .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units),
     .b_constant(b_constant), .b_write(b_write), .t_valid(t_valid), .t_thread(t_thread), .t_job(t_job),
@@ -138,6 +157,7 @@ module npu_core (
     .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial), .d_last_turn(d_last_turn),
     .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid), .w_thread(w_thread),
     .w_counter(w_counter), .w_units(w_units), .w_last(w_last), .w_element(w_element), .w_count(w_count),
+    .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
     .f_valid(f_valid), .f_thread(f_thread), .e_valid(ended)
   );
 
@@ -167,8 +187,6 @@ module npu_core (
 `endif
 
   // Whose it is: the entry of the delay line at the depth of the write.
-  localparam integer FIRST = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
-  localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
   genvar m;
   generate
     for (m = 0; m < OUTPUTS; m = m + 1) begin : visible

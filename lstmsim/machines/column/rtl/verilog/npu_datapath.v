@@ -90,30 +90,42 @@ module npu_datapath #(
 
   // --- operands, READ cycles behind the issue ---
 
+  // From 3 cycles on the addresses are in a register, so that a read does not begin at the choice of the thread. What
+  // is read then may be written in the meantime only by tiles that issue later, and those write more than READ cycles
+  // later.
+  localparam ADDRESS = READ > 2 ? 1 : 0;
+  localparam MEMORY_READ = READ - ADDRESS;
+  wire [W_WEIGHT-1:0] a_weight;
+  wire [W_FRAME-1:0] a_frame;
+  wire [W_ELEMENT-1:0] a_element;
+  npu_delay #(.WIDTH(W_WEIGHT + W_FRAME + W_ELEMENT), .CYCLES(ADDRESS)) address_register (
+    .clock(clock), .in({o_weight, o_frame, o_element}), .out({a_weight, a_frame, a_element})
+  );
+
   wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
   npu_memory #(
-    .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
+    .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_WEIGHT)
   ) weight_memory (
     .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
-    .address(o_weight), .data(weights)
+    .address(a_weight), .data(weights)
   );
 
   // Word 0 is the frame, word m + 1 comes from vector memory m.
   wire [(MEMORIES+1)*EP*VECTOR_BITS-1:0] sources;
-  npu_memory #(.WIDTH(EP * VECTOR_BITS), .WORDS(FRAME_WORDS), .READ(READ), .W_ADDRESS(W_FRAME)) frame_memory (
+  npu_memory #(.WIDTH(EP * VECTOR_BITS), .WORDS(FRAME_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_FRAME)) frame_memory (
     .clock(clock), .write(mine && space == 4'd2), .write_word(host_address[23:0]), .write_data(host_data),
-    .address(o_frame), .data(sources[0 +: EP*VECTOR_BITS])
+    .address(a_frame), .data(sources[0 +: EP*VECTOR_BITS])
   );
   genvar m;
   generate
     for (m = 0; m < MEMORIES; m = m + 1) begin : memories
       npu_vector_memory #(
-        .EP(EP), .TAIL_WIDTH(WIDTH), .BITS(VECTOR_BITS), .READ(READ), .W_ELEMENT(W_ELEMENT), .W_UNIT(W_UNIT),
+        .EP(EP), .TAIL_WIDTH(WIDTH), .BITS(VECTOR_BITS), .READ(MEMORY_READ), .W_ELEMENT(W_ELEMENT), .W_UNIT(W_UNIT),
         .ELEMENTS(THREADS * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B])
       ) vectors (
         .clock(clock), .write(w_valid[m]), .write_element(w_element[m*W_ELEMENT +: W_ELEMENT]),
         .write_count(w_count[m*W_UNIT +: W_UNIT]), .write_data(y[m*WIDTH*VECTOR_BITS +: WIDTH*VECTOR_BITS]),
-        .read_element(o_element), .read_data(sources[(m+1)*EP*VECTOR_BITS +: EP*VECTOR_BITS])
+        .read_element(a_element), .read_data(sources[(m+1)*EP*VECTOR_BITS +: EP*VECTOR_BITS])
       );
     end
   endgenerate
@@ -140,13 +152,28 @@ module npu_datapath #(
         i < elements_read ? source[i*VECTOR_BITS +: VECTOR_BITS] : {VECTOR_BITS{1'b0}};
   end
 
-  // --- array ---
+  // --- where the adapter's CONVERT registers are, from the choice of a turn to its sums ---
 
-  // The turn that is chosen in this cycle.
-  wire [W_ROW-1:0] t_row = d_row[W_ROW-1:0];
-  wire [W_BANK-1:0] t_bank = d_bank[W_BANK-1:0];
-  wire [W_NUMBER-1:0] t_number = d_number[W_NUMBER-1:0];
+  // The first register reads the constants. A register behind each operation comes next, then (from 5 on) one between
+  // the blocks of the product and their adder, a second one (6) behind the memory of constants, and one (7) between the
+  // last adder and the saturation. All further ones go to the product.
+  localparam SELECTED = CONVERT > 5 ? 2 : CONVERT > 0 ? 1 : 0;
+  localparam PARTIAL = CONVERT > 4 ? 1 : 0;
+  localparam SHIFTED = CONVERT > 2 ? 1 : 0;
+  localparam ADDED = CONVERT > 6 ? 1 : 0;
+  localparam SATURATED = CONVERT > 3 ? 1 : 0;
+  localparam MULTIPLIED = CONVERT - SELECTED - PARTIAL - SHIFTED - ADDED - SATURATED;
+  // Where the constants take two cycles, the sums are chosen by the turn of one cycle ago: their bank is free CONVERT
+  // cycles behind the turn.
+  localparam PICK = SELECTED > 1 ? 1 : 0;
+
+  // The turn whose sums are chosen in this cycle; the constants of the turn that is chosen in it.
+  wire [W_ROW-1:0] p_row = d_row[PICK*W_ROW +: W_ROW];
+  wire [W_BANK-1:0] p_bank = d_bank[PICK*W_BANK +: W_BANK];
+  wire [W_NUMBER-1:0] p_number = d_number[PICK*W_NUMBER +: W_NUMBER];
   wire [W_CONSTANT-1:0] t_constant = d_constant[W_CONSTANT-1:0];
+
+  // --- array ---
 
   localparam TO_ADD = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE - 1;
   wire add_valid;
@@ -168,23 +195,18 @@ module npu_datapath #(
   ) array (
     .clock(clock), .weights(weights), .elements(operand),
     .add_valid(add_valid), .add_first(add_first), .add_bank(add_bank), .add_slots(add_slots),
-    .read_bank(t_bank), .sums(totals)
+    .read_bank(p_bank), .sums(totals)
   );
 
-  // --- adapter: CONVERT registers from the choice of a turn to its sums ---
-
-  // The first register reads the constants, a second one there is worth less than a register behind each operation; all
-  // further ones go to the product.
-  localparam SELECTED = CONVERT > 4 ? 2 : CONVERT > 0 ? 1 : 0;
-  localparam SHIFTED = CONVERT > 2 ? 1 : 0;
-  localparam SATURATED = CONVERT > 3 ? 1 : 0;
-  localparam MULTIPLIED = CONVERT - SELECTED - SHIFTED - SATURATED;
+  // --- adapter ---
 
   wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0] picked;
   wire [SUMS*SHIFT_BITS-1:0] row_shifts;
   wire [SUMS*SHIFT_BITS-1:0] fixed_shifts;
-  npu_pick #(.CORE(CORE)) pick (.row(t_row), .number(t_number), .sums(totals), .picked(picked), .shifts(row_shifts));
-  npu_delay #(.WIDTH(SUMS * SHIFT_BITS), .CYCLES(SELECTED)) shift_delay
+  npu_pick #(.CORE(CORE)) pick (
+    .row(p_row), .number(p_number), .sums(totals), .picked(picked), .shifts(row_shifts)
+  );
+  npu_delay #(.WIDTH(SUMS * SHIFT_BITS), .CYCLES(SELECTED - PICK)) shift_delay
     (.clock(clock), .in(row_shifts), .out(fixed_shifts));
 
   wire [WIDTH*SUMS*CONSTANT_BITS-1:0] constants;
@@ -199,7 +221,8 @@ module npu_datapath #(
     .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS),
     .SHIFT_BITS(SHIFT_BITS),
     .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
-    .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
+    .SELECTED(SELECTED - PICK), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .ADDED(ADDED),
+    .SATURATED(SATURATED)
   ) adapter (.clock(clock), .sums(picked), .constants(constants), .fixed_shifts({WIDTH{fixed_shifts}}), .adapted(sums));
 
   // --- tail ---

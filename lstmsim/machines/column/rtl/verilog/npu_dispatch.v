@@ -86,43 +86,31 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   output reg [THREADS*W_JOB-1:0] admit_job;
 
   reg [THREADS-1:0] occupied;
-  // The first job of the queue that has no context yet; JOBS: none.
-  reg [W_JOBS-1:0] head;
-
   // At distances that are powers of two, because an index times another width would be a multiplier.
   localparam JOBS_B = 1 << $clog2(W_JOBS);
-  function [JOBS*JOBS_B-1:0] behind(input integer places);
-    // For each job the one so many places behind it in its queue.
-    integer j;
+  // The first jobs of the queue that have no context yet, one more than may find one in a cycle; JOBS: none.
+  reg [(THREADS+1)*JOBS_B-1:0] heads;
+
+  function [(THREADS+1)*JOBS_B-1:0] listed(input [W_JOBS-1:0] first);
+    // This job and those behind it in the queue. The jobs of an only queue follow each other.
     integer p;
     reg [W_JOBS-1:0] job;
-    for (j = 0; j < JOBS; j = j + 1) begin
-      job = j;
-      for (p = 0; p < places; p = p + 1)
-        job = job < JOBS ? J_NEXT[job*J_NEXT_B +: W_JOBS] : JOBS;
-      behind[j*JOBS_B +: JOBS_B] = job;
+    begin
+      job = first;
+      for (p = 0; p <= THREADS; p = p + 1) begin
+        listed[p*JOBS_B +: JOBS_B] = job;
+        if (job < JOBS) job = QUEUES == 1 ? job + 1'b1 : J_NEXT[job*J_NEXT_B +: W_JOBS];
+      end
     end
   endfunction
   localparam [W_JOBS-1:0] FIRST = Q_FIRST[QUEUE*Q_FIRST_B +: W_JOBS];
 
-  wire [W_JOBS-1:0] now = reset ? FIRST : head;
-  wire [(THREADS+1)*JOBS_B-1:0] jobs;
+  wire [(THREADS+1)*JOBS_B-1:0] jobs = reset ? listed(FIRST) : heads;
   wire [THREADS-1:0] there;
   genvar g;
   generate
-    for (g = 0; g <= THREADS; g = g + 1) begin : places
-      if (QUEUES == 1) begin : plain
-        // The jobs of the only queue follow each other.
-        wire [W_JOBS+W_THREAD:0] sum = now + g;
-        wire [JOBS_B-1:0] one = sum < JOBS ? sum : JOBS;
-        assign jobs[g*JOBS_B +: JOBS_B] = one;
-      end else begin : listed
-        localparam [JOBS*JOBS_B-1:0] IN_ORDER = behind(g);
-        assign jobs[g*JOBS_B +: JOBS_B] = now < JOBS ? IN_ORDER[now*JOBS_B +: JOBS_B] : JOBS;
-      end
-      if (g < THREADS) begin : posted
-        assign there[g] = jobs[g*JOBS_B +: W_JOBS] < jobs_posted;
-      end
+    for (g = 0; g < THREADS; g = g + 1) begin : posted
+      assign there[g] = jobs[g*JOBS_B +: W_JOBS] < jobs_posted;
     end
   endgenerate
 
@@ -142,12 +130,12 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
         rank = rank + 1;
       end
     // Contexts are taken from the lowest on, as long as jobs are there.
-    head_next = now;
+    head_next = jobs[0 +: W_JOBS];
     for (t = 0; t < THREADS; t = t + 1)
       if (t < rank && there[t]) head_next = jobs[(t+1)*JOBS_B +: W_JOBS];
   end
   always @(posedge clock) begin
-    head <= head_next;
+    heads <= listed(head_next);
     occupied <= ~free | admit;
   end
 endmodule

@@ -5,7 +5,7 @@
 module npu_issue (
   clock, reset,
   admit, admit_job, ended, frames_posted,
-  w_valid, w_thread, w_counter, w_units, w_last,
+  v_valid, v_thread, v_counter, v_units, v_last,
   f_valid, f_thread,
   o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
   o_first, o_last, o_h0,
@@ -13,6 +13,8 @@ module npu_issue (
   cycle_name
 );
   parameter CORE = 0;
+  // 1: v_* is a cycle early.
+  parameter EARLY = 0;
   `include "npu_issue.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
@@ -35,12 +37,12 @@ module npu_issue (
   input wire [THREADS-1:0] ended;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
-  // What becomes visible in the next cycle, by output.
-  input wire [OUTPUTS-1:0] w_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] w_units;
-  input wire [OUTPUTS-1:0] w_last;
+  // What becomes visible in the next cycle (EARLY: in the one behind that), by output.
+  input wire [OUTPUTS-1:0] v_valid;
+  input wire [OUTPUTS*W_THREAD-1:0] v_thread;
+  input wire [OUTPUTS*W_COUNTER-1:0] v_counter;
+  input wire [OUTPUTS*W_UNIT-1:0] v_units;
+  input wire [OUTPUTS-1:0] v_last;
   // A bank that is free from the next cycle on.
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
@@ -107,12 +109,12 @@ module npu_issue (
       wire single;
       wire couple;
       assign {first, first_waits, second, second_waits, third_place, single, couple} = BEGINS[job*B_WORD_B +: W_BEGIN];
-      npu_thread #(.CORE(CORE), .THREAD(t)) thread (
+      npu_thread #(.CORE(CORE), .THREAD(t), .EARLY(EARLY)) thread (
         .clock(clock), .reset(reset),
         .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready),
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),
-        .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
+        .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
@@ -124,15 +126,19 @@ module npu_issue (
   // The ring: the first thread that may issue from `active` on (fine: from the one behind it; a thread to which the
   // core has just switched is looked at first under both policies).
   reg [W_THREAD-1:0] active;
-  reg fresh;
+  // The threads that are looked at first: those behind `active`, and itself under `coarse` or if it was switched to.
+  reg [THREADS-1:0] mask;
+  reg [THREADS-1:0] mask_next;
   reg [C_SWITCH_CYCLES_B-1:0] switching;
   reg [THREADS-1:0] ahead;
   reg [W_THREAD-1:0] winner;
   reg any;
+  wire under_way = switching != 0;
+  wire chosen = any && !under_way;
+  wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
   integer i;
   always @* begin
-    for (i = 0; i < THREADS; i = i + 1)
-      ahead[i] = may[i] && (i > active || (i == active && (FINE == 0 || fresh)));
+    ahead = may & mask;
     any = |may;
     winner = active;
     if (|ahead) begin
@@ -142,24 +148,24 @@ module npu_issue (
       for (i = THREADS - 1; i >= 0; i = i - 1)
         if (may[i]) winner = i;
     end
+    for (i = 0; i < THREADS; i = i + 1)
+      if (reset) mask_next[i] = i > 0 || FINE == 0;
+      else mask_next[i] = i > winner || (i == winner && (FINE == 0 || starts));
   end
-  wire under_way = switching != 0;
-  wire chosen = any && !under_way;
-  wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
   assign o_valid = chosen && !starts && !reset;
-  always @(posedge clock)
+  always @(posedge clock) begin
+    if (reset || chosen) mask <= mask_next;
     if (reset) begin
       active <= 0;
-      fresh <= 1'b0;
       switching <= 0;
     end else begin
       if (under_way) switching <= switching - 1'b1;
       else if (starts) switching <= SWITCH_CYCLES - 1;
       if (chosen) begin
         active <= winner;
-        fresh <= starts;
       end
     end
+  end
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : grants
       assign grant[t] = o_valid && winner == t;

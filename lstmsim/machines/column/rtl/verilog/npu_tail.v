@@ -8,7 +8,9 @@
 module npu_tail #(
   parameter CORE = 0,
   // Bits of the stamps that say when blocks started and came. A step of a job must not take half of their range.
-  parameter W_STAMP = 32
+  parameter W_STAMP = 32,
+  // 1: the bundle v_* says what w_* says a cycle later.
+  parameter EARLY = 0
 ) (
   clock, reset,
   b_valid, b_thread, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write,
@@ -17,7 +19,7 @@ module npu_tail #(
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count,
-  f_valid, f_thread, e_valid
+  v_valid, v_thread, v_counter, v_units, v_last, f_valid, f_thread, e_valid
 );
 `include "npu_tail.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
@@ -95,6 +97,12 @@ module npu_tail #(
   output wire [OUTPUTS-1:0] w_last;
   output wire [OUTPUTS*W_ELEMENT-1:0] w_element;
   output wire [OUTPUTS*W_UNIT-1:0] w_count;
+
+  output wire [OUTPUTS-1:0] v_valid;
+  output wire [OUTPUTS*W_THREAD-1:0] v_thread;
+  output wire [OUTPUTS*W_COUNTER-1:0] v_counter;
+  output wire [OUTPUTS*W_UNIT-1:0] v_units;
+  output wire [OUTPUTS-1:0] v_last;
 
   output wire f_valid;
   output wire [W_THREAD-1:0] f_thread;
@@ -248,10 +256,10 @@ module npu_tail #(
     for (g = 0; g < OUTPUTS; g = g + 1) begin : g_output
       localparam integer VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];
       localparam integer AT = CONVERT + VISIBLE - 1;
-      // One entry earlier, where that is a register.
-      localparam integer AHEAD = AT > 1 ? 1 : 0;
+      // One entry earlier, where that is a register; two, if the threads learn it a cycle early.
+      localparam integer AHEAD = EARLY ? 2 : AT > 1 ? 1 : 0;
       localparam integer FROM = AT - AHEAD;
-      npu_tail_write #(.CORE(CORE), .OUTPUT(g), .AHEAD(AHEAD)) write (
+      npu_tail_write #(.CORE(CORE), .OUTPUT(g), .AHEAD(AHEAD), .EARLY(EARLY)) write (
         .clock(clock), .reset(reset), .d_valid(d_valid[FROM]),
         .d_thread(d_thread[FROM*W_THREAD +: W_THREAD]), .d_segment(d_segment[FROM*W_SEGMENT +: W_SEGMENT]),
         .d_step(d_step[FROM*W_STEP +: W_STEP]), .d_unit(d_unit[FROM*W_UNIT +: W_UNIT]),
@@ -259,7 +267,9 @@ module npu_tail #(
         .d_last(d_last_turn[FROM] && d_last_block[FROM]),
         .w_valid(w_valid[g]), .w_thread(w_thread[g*W_THREAD +: W_THREAD]),
         .w_counter(w_counter[g*W_COUNTER +: W_COUNTER]), .w_units(w_units[g*W_UNIT +: W_UNIT]), .w_last(w_last[g]),
-        .w_element(w_element[g*W_ELEMENT +: W_ELEMENT]), .w_count(w_count[g*W_UNIT +: W_UNIT])
+        .w_element(w_element[g*W_ELEMENT +: W_ELEMENT]), .w_count(w_count[g*W_UNIT +: W_UNIT]),
+        .v_valid(v_valid[g]), .v_thread(v_thread[g*W_THREAD +: W_THREAD]),
+        .v_counter(v_counter[g*W_COUNTER +: W_COUNTER]), .v_units(v_units[g*W_UNIT +: W_UNIT]), .v_last(v_last[g])
       );
     end
   endgenerate
@@ -278,21 +288,10 @@ module npu_tail #(
     && P_LAST_OF_PROGRAM[late_row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B] != 0;
   generate
     for (g = 0; g < THREADS; g = g + 1) begin : g_end
-      reg [W_DELAY-1:0] rest;
-      reg over;
-      wire mine = d_valid[LATE] && d_thread[LATE*W_THREAD +: W_THREAD] == g;
-      wire [W_DELAY-1:0] rest_now = mine && results > rest ? results : rest;
-      wire over_now = over || (mine && ends);
-      if (CONVERT > 0) begin : g_later
-        // No turn has all its results at once.
-        assign e_valid[g] = over && rest == 0;
-      end else begin : g_now
-        assign e_valid[g] = over_now && rest_now == 0;
-      end
-      always @(posedge clock) begin
-        rest <= reset || rest_now == 0 ? {W_DELAY{1'b0}} : rest_now - 1'b1;
-        over <= !reset && over_now && !e_valid[g];
-      end
+      npu_tail_end #(.W_DELAY(W_DELAY), .LATER(CONVERT > 0)) one (
+        .clock(clock), .reset(reset), .turn(d_valid[LATE] && d_thread[LATE*W_THREAD +: W_THREAD] == g), .ends(ends),
+        .results(results), .e_valid(e_valid[g])
+      );
     end
   endgenerate
 endmodule

@@ -17,19 +17,28 @@ module npu_tail_queue #(
 );
   localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;
 
+  // The head is in a register of its own, so that a turn does not begin at a memory; the words behind it are in
+  // `words`.
+  reg filled;
+  reg [WIDTH-1:0] front;
   reg [WIDTH-1:0] words [0:(1 << W)-1];
   // One bit more than an address tells a full queue from an empty one.
   reg [W:0] first;
   reg [W:0] behind;
 
-  wire empty = first == behind;
-  wire taken = valid && pop;
-  assign valid = !empty || push;
-  assign head = empty ? word : words[first[W-1:0]];
+  wire more = first != behind;
+  // The head goes, or there is none.
+  wire gone = pop || !filled;
+  // What comes in stays behind the head.
+  wire kept = push && filled && (!pop || more);
+  assign valid = filled || push;
+  assign head = filled ? front : word;
 
   always @(posedge clock) begin
-    if (push) words[behind[W-1:0]] <= word;
-    first <= reset ? {W+1{1'b0}} : first + taken;
-    behind <= reset ? {W+1{1'b0}} : behind + push;
+    filled <= !reset && (filled ? !pop || more || push : push && !pop);
+    if (gone) front <= more ? words[first[W-1:0]] : word;
+    if (kept) words[behind[W-1:0]] <= word;
+    first <= reset ? {W+1{1'b0}} : first + (filled && pop && more);
+    behind <= reset ? {W+1{1'b0}} : behind + kept;
   end
 endmodule

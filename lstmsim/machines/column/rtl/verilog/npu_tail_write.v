@@ -6,13 +6,16 @@ module npu_tail_write #(
   parameter CORE = 0,
   // Number of the output on the core: the number of its vector memory.
   parameter OUTPUT = 0,
-  // 1: the token is that of the next cycle, and what it says is kept in a register. So the readiness of tiles, a long
-  // path, begins at registers.
-  parameter AHEAD = 0
+  // By how many cycles the token is early; what it says is kept in registers, so that the readiness of tiles, a long
+  // path, begins at them.
+  parameter AHEAD = 0,
+  // By how many cycles v_* is early.
+  parameter EARLY = 0
 ) (
   clock, reset,
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
-  w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
+  w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count,
+  v_valid, v_thread, v_counter, v_units, v_last
 );
 `include "npu_tail_write.vh"
 
@@ -34,6 +37,11 @@ module npu_tail_write #(
   output wire w_last;
   output wire [W_ELEMENT-1:0] w_element;
   output wire [W_UNIT-1:0] w_count;
+  output wire v_valid;
+  output wire [W_THREAD-1:0] v_thread;
+  output wire [W_COUNTER-1:0] v_counter;
+  output wire [W_UNIT-1:0] v_units;
+  output wire v_last;
 
   wire valid;
   wire [W_THREAD-1:0] thread;
@@ -48,9 +56,16 @@ module npu_tail_write #(
     .w_valid(valid), .w_thread(thread), .w_counter(counter), .w_units(units), .w_last(last), .w_element(element),
     .w_count(count)
   );
-  npu_pulse #(.CYCLES(AHEAD)) valid_register (.clock(clock), .reset(reset), .in(valid), .out(w_valid));
-  npu_delay #(.WIDTH(W_THREAD + W_COUNTER + 2 * W_UNIT + W_ELEMENT + 1), .CYCLES(AHEAD)) write_register (
+  wire [W_ELEMENT-1:0] v_element;
+  wire [W_UNIT-1:0] v_count;
+  npu_pulse #(.CYCLES(AHEAD - EARLY)) valid_register (.clock(clock), .reset(reset), .in(valid), .out(v_valid));
+  npu_delay #(.WIDTH(W_THREAD + W_COUNTER + 2 * W_UNIT + W_ELEMENT + 1), .CYCLES(AHEAD - EARLY)) write_register (
     .clock(clock), .in({thread, counter, units, last, element, count}),
+    .out({v_thread, v_counter, v_units, v_last, v_element, v_count})
+  );
+  npu_pulse #(.CYCLES(EARLY)) valid_late (.clock(clock), .reset(reset), .in(v_valid), .out(w_valid));
+  npu_delay #(.WIDTH(W_THREAD + W_COUNTER + 2 * W_UNIT + W_ELEMENT + 1), .CYCLES(EARLY)) write_late (
+    .clock(clock), .in({v_thread, v_counter, v_units, v_last, v_element, v_count}),
     .out({w_thread, w_counter, w_units, w_last, w_element, w_count})
   );
 endmodule
@@ -119,4 +134,37 @@ module npu_tail_written #(
   assign w_last = d_last;
   assign w_element = (all ? d_write : two) + d_unit + own_part;
   assign w_count = d_units;
+endmodule
+
+// The end of a thread's job, in the cycle before its finish: its last turn has come, and all results are there.
+module npu_tail_end #(
+  parameter W_DELAY = 4,
+  // 1: no turn has all its results at once, so an end is known a cycle ahead and comes from a register.
+  parameter LATER = 1
+) (
+  input wire clock,
+  input wire reset,
+  // A turn of the thread, whether it is the job's last one, and cycles until its results are there, without the last.
+  input wire turn,
+  input wire ends,
+  input wire [W_DELAY-1:0] results,
+  output wire e_valid
+);
+  reg [W_DELAY-1:0] rest;
+  reg over;
+  wire [W_DELAY-1:0] rest_now = turn && results > rest ? results : rest;
+  wire over_now = over || (turn && ends);
+  generate
+    if (LATER) begin : g_later
+      reg ended;
+      assign e_valid = ended;
+      always @(posedge clock) ended <= !reset && over_now && !ended && rest_now < 2;
+    end else begin : g_now
+      assign e_valid = over_now && rest_now == 0;
+    end
+  endgenerate
+  always @(posedge clock) begin
+    rest <= reset || rest_now == 0 ? {W_DELAY{1'b0}} : rest_now - 1'b1;
+    over <= !reset && over_now && !e_valid;
+  end
 endmodule

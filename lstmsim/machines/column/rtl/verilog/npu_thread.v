@@ -10,12 +10,14 @@ module npu_thread (
   clock, reset,
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
   frames,
-  w_valid, w_thread, w_counter, w_units, w_last,
+  v_valid, v_thread, v_counter, v_units, v_last,
   f_valid, f_thread,
   grant, may, hazard, backpressure, no_frame, draining, tile, block_word
 );
   parameter CORE = 0;
   parameter THREAD = 0;
+  // 1: v_* says what becomes visible in the cycle behind the next one.
+  parameter EARLY = 0;
   `include "npu_thread.vh"
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
@@ -38,17 +40,17 @@ module npu_thread (
   input wire ended;
   // How many frames are there of the job that has the context in the next cycle.
   input wire [W_STEP-1:0] frames;
-  input wire [OUTPUTS-1:0] w_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] w_units;
-  input wire [OUTPUTS-1:0] w_last;
+  input wire [OUTPUTS-1:0] v_valid;
+  input wire [OUTPUTS*W_THREAD-1:0] v_thread;
+  input wire [OUTPUTS*W_COUNTER-1:0] v_counter;
+  input wire [OUTPUTS*W_UNIT-1:0] v_units;
+  input wire [OUTPUTS-1:0] v_last;
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
   // The tile issues in this cycle.
   input wire grant;
   // Whether it may, and why not: at most one of these five is 1.
-  output wire may;
+  output reg may;
   output wire hazard;
   output wire backpressure;
   output wire no_frame;
@@ -61,6 +63,8 @@ module npu_thread (
   // There is a tile; what it waits for is there in this cycle.
   reg working;
   reg ready;
+  // All its banks are taken, and it opens one.
+  reg no_bank;
   reg [W_TILE+W_BLOCK_WORD-1:0] now;
   reg [W_WAITS-1:0] waits;
   // The tile behind it, if there is one.
@@ -75,12 +79,10 @@ module npu_thread (
   assign {tile, block_word} = now;
   wire opens = tile[2];
   wire from_frame = waits[W_WAITS-1];
-  wire no_bank = opens && credits == 0;
   assign hazard = working && !ready && !from_frame;
   assign no_frame = working && !ready && from_frame;
   assign backpressure = working && ready && no_bank;
   assign draining = occupied && !working;
-  assign may = working && ready && !no_bank;
 
   // The tile at the place.
   wire [W_TILE+W_BLOCK_WORD-1:0] coming;
@@ -135,18 +137,18 @@ module npu_thread (
         whole_next = whole;
         part_next = part;
         for (o = 0; o < OUTPUTS; o = o + 1)
-          if (w_valid[o] && w_thread[o*W_THREAD +: W_THREAD] == THREAD
-              && w_counter[o*W_COUNTER +: W_COUNTER] == c) begin
-            whole_next = whole + w_last[o];
-            part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units[o*W_UNIT +: W_UNIT];
+          if (v_valid[o] && v_thread[o*W_THREAD +: W_THREAD] == THREAD
+              && v_counter[o*W_COUNTER +: W_COUNTER] == c) begin
+            whole_next = whole + v_last[o];
+            part_next = v_last[o] ? {W_UNIT{1'b0}} : v_units[o*W_UNIT +: W_UNIT];
           end
       end
       always @(posedge clock) begin
         whole <= admit ? {W_STEP{1'b0}} : whole_next;
         part <= admit ? {W_UNIT{1'b0}} : part_next;
       end
-      wire [STEP_B-1:0] whole_wide = whole_next;
-      wire [UNIT_B-1:0] part_wide = part_next;
+      wire [STEP_B-1:0] whole_wide = EARLY ? whole : whole_next;
+      wire [UNIT_B-1:0] part_wide = EARLY ? part : part_next;
       assign steps_visible[c*STEP_B +: STEP_B] = whole_wide;
       assign units_visible[c*UNIT_B +: UNIT_B] = part_wide;
     end
@@ -180,12 +182,17 @@ module npu_thread (
   wire ready_behind = all_there(behind_waits, frames, steps_visible, units_visible);
   wire ready_still = all_there(waits, frames, steps_visible, units_visible);
 
+  wire opens_behind = behind[W_BLOCK_WORD+2];
+  wire [W_BANK:0] credits_next = credits - (grant && opens) + (f_valid && f_thread == THREAD);
+  wire no_bank_next = (grant ? opens_behind : opens) && credits_next == 0;
   always @(posedge clock) begin
     if (reset || ended) occupied <= 1'b0;
     if (reset) working <= 1'b0;
     else if (grant) working <= has_behind;
     ready <= grant ? ready_behind : ready_still;
-    credits <= credits - (grant && opens) + (f_valid && f_thread == THREAD);
+    credits <= credits_next;
+    no_bank <= no_bank_next;
+    may <= !reset && (grant ? has_behind && ready_behind : working && ready_still) && !no_bank_next;
     if (grant) begin
       now <= own_behind;
       waits <= behind_waits;
@@ -202,6 +209,8 @@ module npu_thread (
       working <= 1'b1;
       ready <= first_ready;
       credits <= BANKS;
+      no_bank <= 1'b0;
+      may <= first_ready;
       now <= own_first;
       waits <= first_waits;
       has_behind <= !single;

@@ -71,14 +71,18 @@ module npu_vector_memory #(
     end
   endgenerate
 
-  // The register in the banks, the rotator, then the other registers.
+  // The register in the banks and, where there are three, another behind it, as a block memory is slow; the rotator;
+  // the other registers.
+  localparam BANKED = READ > 2 ? 2 : READ > 0 ? 1 : 0;
   wire [W_BANK-1:0] first_read;
-  npu_delay #(.WIDTH(W_BANK), .CYCLES(READ > 0 ? 1 : 0)) first_register
-    (.clock(clock), .in(read_first), .out(first_read));
+  npu_delay #(.WIDTH(W_BANK), .CYCLES(BANKED)) first_register (.clock(clock), .in(read_first), .out(first_read));
+  wire [BANKS*BITS-1:0] banks_there;
+  npu_delay #(.WIDTH(BANKS * BITS), .CYCLES(BANKED > 1 ? 1 : 0)) bank_register
+    (.clock(clock), .in(banks_read), .out(banks_there));
   wire [BANKS*BITS-1:0] rotated;
   npu_rotate #(.COUNT(BANKS), .BITS(BITS), .K(K), .W(W_BANK), .UP(0)) read_rotator
-    (.in(banks_read), .by(first_read), .out(rotated));
-  npu_delay #(.WIDTH(EP * BITS), .CYCLES(READ > 0 ? READ - 1 : 0)) pipe
+    (.in(banks_there), .by(first_read), .out(rotated));
+  npu_delay #(.WIDTH(EP * BITS), .CYCLES(READ - BANKED)) pipe
     (.clock(clock), .in(rotated[EP*BITS-1:0]), .out(read_data));
 endmodule
 
