@@ -72,6 +72,9 @@ def lowered(
         if own not in made:
             rows = range(first[own][0], first[own][1])
             made[own] = tuple(program.tasks[len(jobs) + row].variants for row in rows)
+            if job.batching.ragged and not all(map(_shrinks, made[own])):
+                text = "ragged is not simulated where weights are streamed: choose pad or equal"
+                raise InputError(Mistake(f"job {job.name}: batching.lengths", text))
         sizes = made[own]
         if job.batching.in_rounds:
             task, sizes = replace(task, variants=sizes[0]), sizes[1:]
@@ -156,6 +159,16 @@ def _others(
             places[own] = (len(others), len(others) + len(sizes))
             others += sizes
     return places, others
+
+
+def _shrinks(variants: tuple[tuple[int, tuple[Phase, ...]], ...]) -> bool:
+    """Whether each inference gives back the slots of buffers that it takes, so that a batch can go on without it."""
+    balance: Counter[tuple[int, int, int | None]] = Counter()
+    for kind, phases in variants:
+        for operation in (each for phase in phases for each in phase.body.operations):
+            balance[kind, operation.inference, operation.takes] += operation.takes is not None
+            balance[kind, operation.inference, operation.frees] -= operation.frees is not None
+    return not any(balance.values())
 
 
 def _refused(jobs: Sequence[Job], error: InputError) -> InputError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.machines.column.phases import share_weights
-from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
+from lstmsim.machines.column.replay.jobs import JobWork, Streams, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
 from lstmsim.machines.column.replay.work import Cut, PeArray, Place
 from lstmsim.machines.pools import without_company
@@ -138,8 +139,10 @@ def check_lasting(scenario: Scenario, program: Program, thread_slots: ThreadSlot
 def _events(program: Program, trace: Trace, thread_slots: ThreadSlots) -> list[tuple[int, ...]]:
     """List (cycle, whether a task begins, order within the cycle ..., task); tasks that finish come first."""
     columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
-    events: list[tuple[int, ...]] = []
+    begins: dict[int, tuple[int, ...]] = {}
+    ends: dict[int, tuple[int, ...]] = {}
     rounds: list[int] = []
+    leads = leads_of(trace)
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
         # a task that follows one which was rejected in this cycle comes after all others
         before, came = task.after, trace.task("arrived")
@@ -148,10 +151,21 @@ def _events(program: Program, trace: Trace, thread_slots: ThreadSlots) -> list[t
         if task.weight_set is None or core < 0:
             continue
         rank = task.key + (arrived if task.key_from_arrival else 0)
-        events.append((admitted, 1, rounds[-1], rank, arrived, number))
         first = thread_slots.stays[number, 0][-1]
-        events.append((finish, 0, first.core, first.context, 0, number))
-    return events
+        # a batch begins when the last of it has come, with the turn of the first, and ends with the last of it
+        lead, begin, end = leads[number], (rank, arrived, number), (finish, 0, first.core, first.context, 0)
+        latest, *turn = begins.get(lead, (rounds[-1], *begin))
+        begins[lead] = (max(latest, rounds[-1]), *min(begin, tuple(turn)))
+        ends[lead] = max(end, ends.get(lead, end))
+    admitted = trace.task("admitted")
+    return [(int(admitted[lead]), 1, *begin, lead) for lead, begin in begins.items()] + [
+        (*end, lead) for lead, end in ends.items()
+    ]
+
+
+def leads_of(trace: Trace) -> list[int]:
+    """For each task the one that leads its batch; itself, where it waits for no company."""
+    return [number if lead < 0 else lead for number, lead in enumerate(trace.task("batch").tolist())]
 
 
 #: Columns that say what issued and when. The causes of waits are left out: the replay counts on its own.
@@ -170,6 +184,8 @@ def replay(
     assert isinstance(chip, ColumnNpu)
     thread_slots = thread_slots_of(scenario, program, trace)
     works = _works(scenario, program, trace, numbers, thread_slots)
+    leads = leads_of(trace)
+    moved = {leads[task]: work.weights for task, work in works.items() if work.weights is not None}
     pauses = {task: thread_slots.pauses(task) for task in works}
     ends = trace.task("finish").tolist()
     waiting = {task for task in works if numbers[task].follows is not None}
@@ -192,19 +208,27 @@ def replay(
             )
         thread_slots.check(lead, operation.member, (core, context), start, start + count * cycles)
         task, step = batches.whose(number, operation, body.step(iteration, operation.ahead))
+        place = (batches.run(number), phase, iteration, index)
+        before = issued.get(place, 0)
+        issued[place] = before + count
+        one = _Issue(operation, step, start, before, count, cycles)
+        weights = moved.get(lead)
+        if weights is not None and core == len(chip.cores):
+            _transfer(weights, one, body.body.operations, index, len(thread_slots.members[lead]) - 1)
+            units.take(core, unit, start, count * cycles)
+            continue
         # what a member of a batch runs beyond its own steps has no numbers
         if task not in works or not 0 <= step < scenario.jobs[task].steps:
             units.take(core, unit, start, count * cycles)
+            if weights is not None and unit == ARRAY:
+                for place_of, _, cycle in _tiles(one, chip.cores[core].block_order):
+                    weights.tile(operation.member, place_of, cycle)
             continue
         if task in waiting:
             waiting.remove(task)
             _follow(task, works, numbers, ends)
         while pauses[task] and start >= pauses[task][0][1]:
             works[task].rest(pauses[task].pop(0)[0])
-        place = (batches.run(number), phase, iteration, index)
-        before = issued.get(place, 0)
-        issued[place] = before + count
-        one = _Issue(operation, step, start, before, count, cycles)
         units.take(core, unit, start, _execute(works[task], one, body.body.operations, index))
         batches.check_banks(number, works, start)
     for task, left in pauses.items():
@@ -277,6 +301,8 @@ def _works(
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
     check_lasting(scenario, program, thread_slots)
     warm = warm_tasks(program, trace, thread_slots)
+    leads = leads_of(trace)
+    sizes, moved = Counter(leads), dict[int, Streams]()
     works = {}
     for index, each in numbers.items():
         if not thread_slots.ran(index):
@@ -285,12 +311,12 @@ def _works(
         # the memory is no member
         members = sum(thread_slots.core(index, member) < len(chip.cores) for member in thread_slots.members[index])
         cores = tuple(thread_slots.core(index, member) for member in range(members))
-        weights = None
-        if task.weight_set is not None:
-            phases = task.phases(program.cores[first].kind)
-            weights = streams_of(job, chip, Cut(job.model, job.split_over(members), cores), phases, index in warm)
+        lead = leads[index]
+        if task.weight_set is not None and lead not in moved:
+            phases, cut = task.phases(program.cores[first].kind), Cut(job.model, job.split_over(members), cores)
+            moved[lead] = streams_of(job, chip, cut, phases, warm=lead in warm, batch=sizes[lead])
         arrived = int(trace.task("arrived")[index])
-        works[index] = start_job(job, chip, cores, each, arrays[first], arrived, weights)
+        works[index] = start_job(job, chip, cores, each, arrays[first], arrived, moved.get(lead))
     return works
 
 
@@ -305,20 +331,27 @@ class _Issue(NamedTuple):
     cycles: int  # cycles of one issue
 
 
+def _transfer(weights: Streams, one: _Issue, body: Sequence[Operation], index: int, members: int) -> None:
+    """Transfer weights of a job or batch."""
+    taken = one.issues * one.cycles
+    if one.operation.place:
+        weights.stream(streamed_block(body, index, members), one.step, one.start, taken)
+    else:
+        weights.load(one.start, taken)
+
+
+def _tiles(one: _Issue, block_order: str) -> Iterator[tuple[Place, int, int]]:
+    """The tiles of a row: where each stands, its column group, its cycle."""
+    for turn in range(one.issues):
+        yield *_tile(one.operation, one.step, one.before + turn, block_order), one.start + turn
+
+
 def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:
     """Execute a row of the trace, and give the cycles for which the row occupies its unit."""
-    operation, member, taken = one.operation, one.operation.member, one.issues * one.cycles
-    if work.weights is not None and member == len(work.members):
-        if operation.place:
-            block = streamed_block(body, index, len(work.members))
-            work.weights.stream(block, one.step, one.start, taken)
-        else:
-            work.weights.load(one.start, taken)
-        return taken
+    operation, member = one.operation, one.operation.member
     if operation.unit == ARRAY:
-        for turn in range(one.issues):
-            place, group = _tile(operation, one.step, one.before + turn, work.core.block_order)
-            work.tile(member, place, group, one.start + turn)
+        for place, group, cycle in _tiles(one, work.core.block_order):
+            work.tile(member, place, group, cycle)
         return one.issues
     layer, direction, block_number, _, stage, segment = operation.place
     place = Place(layer, direction, one.step, stage, block_number)
