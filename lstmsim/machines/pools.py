@@ -56,7 +56,7 @@ def lowered(
         lower(alone)
         raise _refused(jobs, error) from None
     if isinstance(program, TabledProgram):
-        text = f"a {target.title} forms batches in serve, saturate and load-latency only: leave it out"
+        text = f"a {target.title} forms batches in simulations of whole ones only: leave it out"
         raise InputError(Mistake("batching", text))
     made: dict[Hashable, _Sizes] = {}
     tasks = []

@@ -22,7 +22,7 @@ Vector = list[int]
 
 @dataclass
 class Moved:
-    """Weights that come from a memory: room for `room` weights, `rate` weights a cycle; `there`: what stays is there."""
+    """Weights from a memory: room for `room` weights, `rate` of them a cycle; `there`: what stays is there."""
 
     room: int
     rate: Fraction
