@@ -254,6 +254,39 @@ def test_random_scenarios(seed: int) -> None:
     check_shares(fast, latency_shares(fast.program, fast.trace))
 
 
+def moving(random: Random) -> dict[str, Any]:
+    """A drawn scenario whose weights take turns or are streamed: 512, 279 and 776, with room for 512 or 1,024."""
+    scenario, bits = drawn_scenario(random), random.choice([8, 16])
+    for core in scenario["chip"]["cores"]:
+        core |= {"weight_kib": 1, "weight_bits": bits, "block_order": "row"}
+    scenario["chip"]["memory"] = {
+        "gb_per_s": random.choice([0.001, 0.008, 0.1]),
+        "latency_cycles": random.choice([0, 64]),
+        "prefetch_blocks": 1,
+    }
+    for job in scenario["jobs"]:
+        batching = job.get("batching", {})
+        if batching.get("policy") == "continuous":
+            batching["policy"] = "dynamic"
+        if job["model"]["name"] == "r":
+            job |= {"cores": [0]}
+            if batching.get("lengths") == "ragged":
+                batching["lengths"] = "pad"
+    return scenario
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "15"))))
+def test_random_scenarios_of_moved_weights(seed: int) -> None:
+    """Both engines, the names of cycles, and the numbers of every member."""
+    scenario = moving(Random(seed))
+    fast, reference = (run(scenario, engine=engine) for engine in ENGINES)
+    assert fast.trace == reference.trace
+    assert fast.totals == reference.totals == totals_of(fast.program, fast.trace)
+    check_counts(fast)
+    check_shares(fast, latency_shares(fast.program, fast.trace))
+    check_numerics(fast, random_weights=seed)
+
+
 def check_shares(one: Run, shares: Any) -> None:
     """Every cycle of a request that was served has one name; the critical path has no gap."""
     trace = one.trace
