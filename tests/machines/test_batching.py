@@ -139,6 +139,19 @@ def test_no_rounds_where_weights_move(hidden: int) -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], {"name": "b", "model": other, "steps": 1}]})
 
 
+def test_no_member_leaves_where_row_blocks_are_streamed() -> None:
+    """2 KiB of weights beside room for 1 KiB; where they are loaded as a whole, members leave."""
+    scenario = _scenario({"max_batch_size": 2, "lengths": "ragged"})
+    scenario["chip"] |= {"memory": {"gb_per_s": 1, "prefetch_blocks": 1}}
+    scenario["chip"]["cores"] = [{"npe": 64, "ep": 4, "vp": 16, "weight_kib": 1}]
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}
+    scenario["jobs"] = [scenario["jobs"][0] | {"model": model}]
+    with pytest.raises(InputError, match=r"job a #1: batching\.lengths: ragged is not simulated where weights are st"):
+        simulate(scenario)
+    scenario["jobs"][0]["batching"]["lengths"] = "pad"
+    assert simulate(scenario).memory_busy_cycles
+
+
 def test_keys_without_effect_are_remarked() -> None:
     own = {"max_batch_size": 2, "policy": "continuous", "max_wait_cycles": 9, "lengths": "equal"}
     report = simulate(_scenario(own, count=4, steps=1))

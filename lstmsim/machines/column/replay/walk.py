@@ -213,16 +213,11 @@ def replay(
         issued[place] = before + count
         one = _Issue(operation, step, start, before, count, cycles)
         weights = moved.get(lead)
-        if weights is not None and core == len(chip.cores):
-            _transfer(weights, one, body.body.operations, index, len(thread_slots.members[lead]) - 1)
-            units.take(core, unit, start, count * cycles)
-            continue
         # what a member of a batch runs beyond its own steps has no numbers
-        if task not in works or not 0 <= step < scenario.jobs[task].steps:
+        if core == len(chip.cores) or task not in works or not 0 <= step < scenario.jobs[task].steps:
             units.take(core, unit, start, count * cycles)
-            if weights is not None and unit == ARRAY:
-                for place_of, _, cycle in _tiles(one, chip.cores[core].block_order):
-                    weights.tile(operation.member, place_of, cycle)
+            if weights is not None:
+                _without_numbers(weights, one, body.body.operations, index, chip, core)
             continue
         if task in waiting:
             waiting.remove(task)
@@ -331,11 +326,17 @@ class _Issue(NamedTuple):
     cycles: int  # cycles of one issue
 
 
-def _transfer(weights: Streams, one: _Issue, body: Sequence[Operation], index: int, members: int) -> None:
-    """Transfer weights of a job or batch."""
-    taken = one.issues * one.cycles
-    if one.operation.place:
-        weights.stream(streamed_block(body, index, members), one.step, one.start, taken)
+def _without_numbers(
+    weights: Streams, one: _Issue, body: Sequence[Operation], index: int, chip: ColumnNpu, core: int
+) -> None:
+    """Transfer weights of a job or batch, or let tiles use them that only pad."""
+    taken, member = one.issues * one.cycles, one.operation.member
+    if core < len(chip.cores):
+        for place, _, cycle in _tiles(one, chip.cores[core].block_order) if one.operation.unit == ARRAY else ():
+            weights.tile(member, place, cycle)
+    elif one.operation.place:
+        # the memory is the last of the members
+        weights.stream(streamed_block(body, index, member), one.step, one.start, taken)
     else:
         weights.load(one.start, taken)
 
