@@ -112,13 +112,16 @@ def pads(job: Job) -> bool:
 
 
 def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[Batch]) -> dict[int, int]:
-    """Multiply-accumulates beyond the members' own steps, by core: they are no useful work."""
+    """Multiply-accumulates beyond the members' own steps, by core: they are no useful work.
+
+    Batches that take all of a chip are left out: their work is of the members' own steps already.
+    """
     padded: Counter[int] = Counter()
     for batch in batches:
         jobs = [scenario.jobs[number] for number in batch.members]
         longest = max(jobs, key=lambda job: job.steps)
         run, own = len(jobs) * longest.steps, sum(job.steps for job in jobs)
-        if run == own or not pads(jobs[0]):
+        if run == own or not pads(jobs[0]) or batch.core >= len(scenario.chip.core_figures):
             continue
         if program is None:
             padded[batch.core] += longest.model.macs_per_step * (run - own)

@@ -18,6 +18,7 @@ from lstmsim.model.batching import Batching
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import PAUSES, TASKS
 from lstmsim.studies.serve.metrics import served as served_by
+from lstmsim.studies.serve.request import Row
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.run import check_numerics
@@ -138,6 +139,19 @@ def test_no_rounds_where_weights_move(hidden: int) -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], {"name": "b", "model": other, "steps": 1}]})
 
 
+def test_no_member_leaves_where_row_blocks_are_streamed() -> None:
+    """2 KiB of weights beside room for 1 KiB; where they are loaded as a whole, members leave."""
+    scenario = _scenario({"max_batch_size": 2, "lengths": "ragged"})
+    scenario["chip"] |= {"memory": {"gb_per_s": 1, "prefetch_blocks": 1}}
+    scenario["chip"]["cores"] = [{"npe": 64, "ep": 4, "vp": 16, "weight_kib": 1}]
+    model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}
+    scenario["jobs"] = [scenario["jobs"][0] | {"model": model}]
+    with pytest.raises(InputError, match=r"job a #1: batching\.lengths: ragged is not simulated where weights are st"):
+        simulate(scenario)
+    scenario["jobs"][0]["batching"]["lengths"] = "pad"
+    assert simulate(scenario).memory_busy_cycles
+
+
 def test_keys_without_effect_are_remarked() -> None:
     own = {"max_batch_size": 2, "policy": "continuous", "max_wait_cycles": 9, "lengths": "equal"}
     report = simulate(_scenario(own, count=4, steps=1))
@@ -231,12 +245,57 @@ def test_entries_of_a_pool_are_equal() -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], other]})
 
 
-def test_a_device_forms_batches_where_its_jobs_are_served_as_whole_ones() -> None:
-    """A simulation of all its kernels must not leave the key out in silence."""
-    jobs = [{"model": "lstm-512", "steps": 1, "count": 4, "batching": {"max_batch_size": 2}}]
-    with pytest.raises(InputError, match="a parallel device forms batches in serve"):
-        simulate({"chip": "edge", "jobs": jobs})
-    assert serve({"chip": "edge", "jobs": jobs}).serving.requests == 4
+#: Requests of two models on the smallest device; what is padded is no useful work.
+DEVICE = {
+    "chip": "edge",
+    "dispatch": "priority",
+    "jobs": [
+        {
+            "model": {"name": "m", "layers": [{"cell": "lstm", "input": 16, "hidden": 16}]},
+            "steps": [1, 2, 1, 2],
+            "count": 4,
+            "arrival": [0, 10, 30000, 250000],
+            "weights": "warm",
+            "batching": {"max_batch_size": 2, "max_wait_cycles": 100},
+        },
+        {
+            "model": {"name": "n", "layers": [{"cell": "gru", "input": 16, "hidden": 8}]},
+            "steps": 2,
+            "count": 2,
+            "priority": 1,
+            "weights": "cold",
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_device_runs_its_batches_as_served(engine: str) -> None:
+    """Each as it runs alone; the cores' cycles are those of the batches, and idle between them."""
+    result, rows = run(DEVICE, engine=engine), list[Row]()
+    serve(DEVICE, rows=rows.extend)
+    report = result.report
+    assert sorted((each.start, each.finish) for each in report.jobs) == sorted(
+        (each.start, each.finish) for each in rows
+    )
+    assert [len(each.members) for each in report.batches] == [1, 1, 2, 1, 1]
+    assert sum(core.macs for core in report.cores) == sum(job.macs for job in report.jobs)
+    assert {sum(core.cycles.values()) for core in report.cores} == {4 * report.makespan_cycles}
+    alone = [
+        simulate({"chip": "edge", "jobs": [_of_device(report.jobs[first].number) | {"batch": size, "steps": steps}]})
+        for first, size, steps in ((0, 2, 2), (2, 1, 1), (3, 1, 2), (4, 1, 2), (4, 1, 2))
+    ]
+    busy = sum(one.cores[0].cycles["busy"] for one in alone)
+    assert report.cores[0].cycles["busy"] == busy
+    assert any("run nothing before" in each for each in report.remarks)
+    assert compare(DEVICE, chips=["column-npu-16k"]).entries[0][0].cycles == report.makespan_cycles
+    with pytest.raises(InputError, match="batching: batches of this chip are simulated each alone"):
+        _ = result.trace
+
+
+def _of_device(number: int) -> dict[str, Any]:
+    job: dict[str, Any] = DEVICE["jobs"][number > 3]  # type: ignore[index]
+    return {key: value for key, value in job.items() if key in ("model", "weights")}
 
 
 def test_cores_with_delta_columns_have_no_batches() -> None:

@@ -52,7 +52,8 @@ def blocks_of(phases: Sequence[Phase]) -> Blocks:
     weights: defaultdict[Block, int] = defaultdict(int)
     for number, phase in enumerate(phases):
         for operation in phase.body.operations:
-            if operation.unit == ARRAY:
+            # the members of a batch read the same weights
+            if operation.unit == ARRAY and not operation.inference:
                 weights[_block(number, operation)] += operation.work * operation.count
     return weights
 
@@ -362,9 +363,6 @@ class Plan:
         size = room // sharing
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
-        if job.batch > 1:
-            text = "batches are not simulated yet where weights take turns or are streamed"
-            raise InputError(Mistake(f"job {job.name}: batch", text))
         if out:
             parts = f" ({_kib(size, core)} KiB for each of {sharing} threads)" if sharing > 1 else ""
             needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB{parts}"

@@ -63,12 +63,14 @@ class Run:
     engine: a key of `lstmsim.engines.ENGINES`.
     program: what the engine runs.
     lowered: whether a target has just made the program, so that it is not checked for broken rules.
+    batches: the totals, where the chip runs whole batches one after the other; such a run has no trace.
     """
 
     scenario: Scenario
     engine: str
     program: Program
     lowered: bool = False
+    batches: Totals | None = None
 
     @cached_property
     def operations(self) -> int:
@@ -78,12 +80,19 @@ class Run:
     @cached_property
     def trace(self) -> Trace:
         """What every unit did, event for event."""
+        if self.batches is not None:
+            text = (
+                "batches of this chip are simulated each alone, so no trace has all: trace one, as a job with `batch`"
+            )
+            raise InputError(Mistake("batching", text))
         refuse_long_trace(self.operations)
         return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
     def totals(self) -> Totals:
         """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
+        if self.batches is not None:
+            return self.batches
         if self.engine == "fast" and "trace" not in self.__dict__:
             return fast.totals(self.program, check=not self.lowered)
         from lstmsim.program.accounts import totals_of
@@ -95,9 +104,15 @@ class Run:
         """The report of the run."""
         chip, jobs = self.scenario.chip, self.scenario.jobs
         target = target_of(chip.kind)
-        measured = measure(self.scenario, self.totals, self.engine, self.program)
+        said: tuple[str, ...] = ()
+        if self.batches is not None:
+            from lstmsim.studies.serve.programs import ONE_BY_ONE
+
+            said = (ONE_BY_ONE,)
+        measured = measure(self.scenario, self.totals, self.engine, None if said else self.program)
         return replace(
             measured,
+            remarks=(*measured.remarks, *said),
             planned=target.planned(chip, jobs),
             kernels=target.kernels(chip, jobs),
             stamping=partial(stamp_of_scenario, self.scenario),
@@ -151,8 +166,13 @@ def run(request: SimulateRequest) -> Run:
     True
     """
     loaded = load_clocked(request.scenario, request.overrides, request.clock)
-    program = machines.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engines.running(request.engine), program, lowered=True)
+    engine = engines.running(request.engine)
+    if any(job.batching is not None for job in loaded.jobs) and target_of(loaded.chip.kind).one_by_one:
+        from lstmsim.studies.serve.programs import simulated
+
+        program, totals = simulated(loaded.chip, loaded.jobs, engine)
+        return Run(loaded, engine, program, lowered=True, batches=totals)
+    return Run(loaded, engine, machines.lower(loaded.chip, loaded.jobs), lowered=True)
 
 
 def refuse_long_trace(operations: int) -> None:

@@ -168,6 +168,11 @@ def _nearest_file(name: str, folder: Path) -> str:
 
 def simulated(chip: Chip, jobs: Sequence[Job], engine: str = "fast") -> Totals:
     """Give the totals of jobs on a chip; `InputError` if the chip refuses them."""
+    if any(job.batching is not None for job in jobs):
+        # not at the top: what few points have must not delay all others
+        from lstmsim.studies.serve.programs import simulated as simulated_batches
+
+        return simulated_batches(chip, jobs, engine)[1]
     return engines.totals(machines.lower(chip, jobs), engine, check=False)
 
 

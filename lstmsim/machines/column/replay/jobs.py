@@ -38,7 +38,7 @@ class _Transfer:
 
 @dataclass(eq=False)
 class Streams:
-    """The weights of one job that come from the memory."""
+    """The weights of one job, or of the members of a batch together, that come from the memory."""
 
     who: str  # the job in words
     memory: ChipMemory
@@ -115,8 +115,8 @@ def streamed_block(operations: Sequence[Operation], index: int, members: int) ->
     return takes - members, layer, direction, stage, block
 
 
-def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], warm: bool) -> Streams:
-    """Give the transfers of a job before the first of them."""
+def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], *, warm: bool, batch: int) -> Streams:
+    """Give the transfers of a job, or of a batch of so many, before the first of them."""
     core, memory = chip.cores[cut.cores[0]], chip.memory
     assert memory is not None, "weights come from a memory"
     out = {
@@ -141,7 +141,7 @@ def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], war
         return memory.transfer_cycles(size * core.weight_bits, chip.frequency_mhz)
 
     kept = sum(size for block, size in weights.items() if block not in out)
-    groups = {block: sum(map(shapes[block].groups, shapes[block].stage.vectors)) for block in out}
+    groups = {block: batch * sum(map(shapes[block].groups, shapes[block].stage.vectors)) for block in out}
     loading = cycles(kept) if kept and not warm else 0
     return Streams(f"job {job.name}", memory, {block: cycles(weights[block]) for block in out}, groups, loading)
 
