@@ -13,6 +13,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,10 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
         READ.add(os.path.realpath(path))
 
 
-sys.addaudithook(_note)
+@cache
+def _listen() -> None:
+    """Have files noted from here on. It can never be undone, and makes all that runs later slower."""
+    sys.addaudithook(_note)
 
 
 def _files() -> None:
@@ -382,6 +386,7 @@ def _one(draw: random.Random) -> None:
         arguments += _option(draw, draw.choice(options))
     before = _hashes()
     global READ
+    _listen()
     READ = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
