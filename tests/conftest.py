@@ -18,7 +18,7 @@ from lstmsim.studies.sweep import store
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 #: Examples of a test that names no number of its own.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile("explore", deadline=None, print_blob=True)
 # For `tools/mutate.py`: as many examples; the first that fails says enough, and finding the simplest one takes long.

@@ -1,6 +1,6 @@
 """Random commands with random options on damaged files: never an internal error, never a changed input.
 
-`LSTMSIM_EXAMPLES=2000` runs as many; usually there are 60. `LSTMSIM_SEED` chooses others.
+`LSTMSIM_EXAMPLES=2000` runs as many; usually there are 40. `LSTMSIM_SEED` chooses others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lstmsim.studies.fit.device import device_files
 from tests.cli.runner import call
 from tests.importers.weight_files import torch_stream, torch_tensors, torch_zip
 
-COUNT = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
+COUNT = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 SEED = int(os.environ.get("LSTMSIM_SEED", "13"))
 #: Commands in one folder, after which it is made anew.
 BATCH = 20

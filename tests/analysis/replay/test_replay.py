@@ -29,7 +29,7 @@ from lstmsim.program.trace import ISSUES, TASKS, Trace
 from tests.strategies import scenarios
 
 #: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 #: Every second built-in cell in the usual run.
 SOME_CELLS = sorted(CELLS)[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 2]
 

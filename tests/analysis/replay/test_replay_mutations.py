@@ -25,7 +25,7 @@ from tests.splits import splits
 
 #: Rows of a trace and unit that are moved; with LSTMSIM_EXAMPLES all of them.
 SOME = 10**9 if "LSTMSIM_EXAMPLES" in os.environ else 5
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 Case = tuple[Scenario, Program, Trace]
 
