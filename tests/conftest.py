@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import warnings
+from collections import Counter
+from itertools import compress
 
 import pytest
 from _pytest import unraisableexception
@@ -36,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
     config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
+    config.addinivalue_line("markers", "halved: every second case in the usual run; LSTMSIM_EXAMPLES runs all of them")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     # what hypothesis draws with is made of small objects that are hardly ever a ring
     gc.set_threshold(100_000, 20, 100)
@@ -54,13 +57,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave long tests out of the usual run, and skip what needs the native core where there is none."""
     if "LSTMSIM_EXAMPLES" not in os.environ:
         # the summary counts them as deselected: to skip each would take seconds
-        long = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
+        numbers: Counter[str] = Counter()
+        out = [bool(item.get_closest_marker("long")) or _left_out(item, numbers) for item in items]
+        config.hook.pytest_deselected(items=[*compress(items, out)])
+        items[:] = [item for item, left in zip(items, out, strict=True) if not left]
     reason = None if engines.has_fast() else OWN.absence
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))
+
+
+def _left_out(item: pytest.Item, numbers: Counter[str]) -> bool:
+    """Whether a case of a halved test is of the half that the usual run leaves out; `numbers`: cases seen of each."""
+    if item.get_closest_marker("halved") is None:
+        return False
+    name = item.nodeid.partition("[")[0]
+    numbers[name] += 1
+    # even and odd numbers of ones take turns in no period, so that no parameter always has the same value
+    return (numbers[name] - 1).bit_count() % 2 == 1
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

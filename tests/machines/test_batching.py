@@ -63,6 +63,7 @@ def _scenario(batching: dict[str, Any] | None, **keys: Any) -> dict[str, Any]:
     return {"chip": chip, "jobs": [job | ({} if batching is None else {"batching": batching})]}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("policy", ["dynamic", "window"])
 @pytest.mark.parametrize("lengths", ["pad", "equal", "ragged"])
@@ -74,6 +75,7 @@ def test_batches_of_one_are_no_batches(engine: str, policy: str, lengths: str) -
     assert (trace.tasks[:, :-1] == alone.tasks[:, :-1]).all()
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("policy", "lengths"),
     [(policy, lengths) for policy in ("dynamic", "window") for lengths in ("pad", "equal", "ragged")]
@@ -342,6 +344,7 @@ def _model(**keys: Any) -> dict[str, Any]:
     return {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8} | keys] * 2}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("own", "keys"),
     [

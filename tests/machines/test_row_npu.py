@@ -49,6 +49,7 @@ def cycles(core: RowCore, job: Job, engine: str = "fast") -> int:
     return engines.run(machines.lower(RowNpu("c", 300, (core,)), [job]), engine).makespan_cycles
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("row", "engine"),
     [
@@ -108,6 +109,7 @@ def test_cycles_are_those_of_the_recurrences(core: RowCore, name: str, data: st.
 WAYS = [(chip, order) for order in ("layer", "step") for chip in PRESETS]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("name", "chip", "order"),
     [

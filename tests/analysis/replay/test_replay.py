@@ -120,11 +120,12 @@ def rows(trace: Trace, unit: int) -> np.ndarray:
     return np.flatnonzero(trace.issue("unit") == unit)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", sorted(set(CELLS) - {"dense"}))
 @pytest.mark.parametrize("block_order", ["row", pytest.param("column", marks=pytest.mark.long)])
 def test_a_dropped_tile_is_found(name: str, block_order: str) -> None:
     scenario, program, trace, numbers = a_run(name, block_order)
-    for row in rows(trace, ARRAY)[::7]:
+    for row in rows(trace, ARRAY)[::11]:
         fewer = changed(trace, lambda issues, row=row: np.delete(issues, row, axis=0))
         with pytest.raises(ReplayError, match=r"of \d+ column groups added up|lies outside|no free|been computed"):
             replay(scenario, program, fewer, numbers)

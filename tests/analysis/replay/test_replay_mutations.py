@@ -85,6 +85,7 @@ def a_split(name: str, split: str, cores: tuple[int, ...], **exchange: int) -> C
 CUTS = [("rows", (0, 1, 2)), ("layers", (0, 1)), ("layers", (1, 0, 1))]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("split", "cores"), CUTS)
 @pytest.mark.parametrize("name", ["lstm-projection", "gru", "gru-lbr0"])
 def test_what_waits_for_an_exchange_waits_for_all_of_it(name: str, split: str, cores: tuple[int, ...]) -> None:

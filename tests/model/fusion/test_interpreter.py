@@ -40,6 +40,7 @@ V100 = FusionDevice()
 DEAR = {"fusion-1-03"}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "case",
     [

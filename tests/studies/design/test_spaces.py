@@ -86,6 +86,7 @@ def compared(seed: int, most: int, least: int = 0) -> tuple[int, int]:
     return space.size, found.simulated
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", range(7))
 def test_the_result_equals_exhaustive_simulation(seed: int) -> None:
     compared(seed, 120)
