@@ -58,7 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "LSTMSIM_EXAMPLES" not in os.environ:
         # the summary counts them as deselected: to skip each would take seconds
         numbers: Counter[str] = Counter()
-        out = [bool(item.get_closest_marker("long")) or _left_out(item, numbers) for item in items]
+        # what failed is run again, of whichever half it is
+        again = config.getoption("lf", False)
+        out = [bool(item.get_closest_marker("long")) or (not again and _left_out(item, numbers)) for item in items]
         config.hook.pytest_deselected(items=[*compress(items, out)])
         items[:] = [item for item, left in zip(items, out, strict=True) if not left]
     reason = None if engines.has_fast() else OWN.absence
