@@ -91,7 +91,7 @@ def job_of(name: str, own: dict[str, Any]) -> dict[str, Any]:
     return job | {key: value for key, value in limits.items() if value is not None}
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "25"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "18"))))
 def test_random_pools(seed: int) -> None:
     random = Random(seed)
     cores, dispatch = random.choice([1, 2, 3]), random.choice(["fcfs", "priority", "sjf", "edf"])
@@ -242,7 +242,7 @@ def drawn_scenario(random: Random) -> dict[str, Any]:
     return {"chip": chip, "dispatch": dispatch, "jobs": jobs}
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "30"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "20"))))
 def test_random_scenarios(seed: int) -> None:
     """Both engines: every event, every name of a cycle, with a trace and without."""
     scenario = drawn_scenario(Random(seed))

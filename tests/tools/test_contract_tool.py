@@ -61,6 +61,7 @@ def test_cases_as_expected(outcome: Callable[[Any], tuple[int, list[str], str]])
     assert outcome([CASE, zeros]) == (0, ["2 of 2 cases as expected"], "")
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [

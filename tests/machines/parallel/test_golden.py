@@ -22,6 +22,7 @@ def issues(case: dict[str, Any]) -> int:
     return sum(case["expect"].get("kinds", {}).values())
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_golden_cases_on_the_fast_engine(case: dict[str, Any]) -> None:
     assert differences(case, "fast") == []
@@ -40,6 +41,7 @@ def kinds() -> set[str]:
     return {case["kind"] for case in CASES}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("case", of_reference(), ids=[case["name"] for case in of_reference()])
 def test_golden_cases_on_the_reference_engine(case: dict[str, Any]) -> None:
     assert differences(case, "reference") == []
