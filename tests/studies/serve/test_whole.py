@@ -17,6 +17,9 @@ from tests.conftest import EXAMPLES
 #: Columns of tasks that serving reads.
 READ = ("core", "context", "admitted", "finish", "arrived", "batch")
 
+#: A model whose weights every cache of the tests holds.
+SMALL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 32}]}
+
 
 def _chip(random: np.random.Generator) -> dict[str, Any]:
     count = int(random.integers(1, 4))
@@ -65,10 +68,7 @@ def test_jobs_that_never_meet_have_the_cycles_of_their_operations(seed: int) -> 
 
 def _cpu(random: np.random.Generator) -> dict[str, Any]:
     """Up to three models on a small CPU, each with threads of its own; some find no line of theirs in its caches."""
-    jobs = [
-        _job(random, number) | {"model": {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 32}]}}
-        for number in range(int(random.integers(1, 4)))
-    ]
+    jobs = [_job(random, number) | {"model": SMALL} for number in range(int(random.integers(1, 4)))]
     for job in jobs:
         job["weights"] = str(random.choice(["warm", "cold"], p=[0.8, 0.2]))
         job["threads"] = int(random.integers(1, 9))
@@ -95,19 +95,15 @@ def test_jobs_of_cpus_that_find_all_in_their_caches_are_served_as_a_whole() -> N
 
 
 def test_what_two_jobs_want_of_one_memory_is_not_served_as_a_whole() -> None:
-    job = {
-        "model": {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 32}]},
-        "steps": 2,
-        "threads": 4,
-        "weights": "cold",
-    }
+    job = {"model": SMALL, "steps": 2, "threads": 4, "weights": "cold"}
     scenario = load_scenario({"chip": "epyc-7742", "jobs": [job]})
     program = machines.lower(scenario.chip, scenario.jobs)
     assert condensed(program) is program
     # alone on all cores it meets nobody
     scenario = load_scenario({"chip": "epyc-7742", "jobs": [job | {"threads": 64}]})
     whole = condensed(program := machines.lower(scenario.chip, scenario.jobs))
-    assert whole is not program and whole.tasks[0].gang == ()
+    assert whole is not program
+    assert whole.tasks[0].gang == ()
     assert engines.totals(whole).makespan_cycles == engines.totals(program).makespan_cycles
 
 
