@@ -119,15 +119,22 @@ def _layers(report: Report) -> Grid | None:
 
 def _jobs(report: Report) -> Section:
     shown, stopped = shown_jobs(report, _MOST_ROWS), any(job.preempted for job in report.jobs)
-    head = ["<job", "core", "thread", "arrival", "start", "finish", "latency", "ms", *["preempted"] * stopped]
+    batches = bool(report.batches)
+    head = ["<job", "core", "thread", *["batch", "members"] * batches, "arrival", "start", "finish", "latency", "ms"]
+    head += ["preempted"] * stopped
     rows = []
     for job in shown:
         ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-        where = [short_name(job.name, _LONGEST_NAME), job.places, str(job.thread)]
+        where = [short_name(job.name, _LONGEST_NAME), job.places, str(job.thread), *_batch(report, job)]
         rows.append([*where, job.arrival, job.start, job.finish, job.latency, ms, *[job.preempted] * stopped])
     hidden = len(report.jobs) - len(shown)
     note = f"... and {hidden} more (the slowest of all is shown); --json FILE has every job" if hidden else None
     return Section.of(grid(head, rows), note, title="JOBS: times in cycles")
+
+
+def _batch(report: Report, job: JobReport) -> list[str]:
+    """The number of a job's batch, and how many members it has; in rounds of the first."""
+    return [] if job.batch is None else [str(job.batch), str(len(report.batches[job.batch].members))]
 
 
 def shown_jobs(report: Report, most: int) -> list[JobReport]:
@@ -263,7 +270,8 @@ def _job_json(job: JobReport) -> dict[str, Any]:
     cores = "cores " if job.cores else ""
     due = " deadline missed" if job.deadline is not None else ""
     stopped = " preempted" if job.preempted else ""
-    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}")
+    batch = "" if job.batch is None else " batch"
+    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}{batch}")
 
 
 FORMS = Forms(
