@@ -123,21 +123,24 @@ def _layers(report: Report) -> Grid | None:
 
 def _jobs(report: Report) -> Section:
     shown, stopped = shown_jobs(report, _MOST_ROWS), any(job.preempted for job in report.jobs)
-    head = ["<job", *JOB_COLUMNS, *["preempted"] * stopped]
+    head = ["<job", *job_columns(report), *["preempted"] * stopped]
     rows = [[short_name(job.name, _LONGEST_NAME), *job_cells(report, job), *[job.preempted] * stopped] for job in shown]
     hidden = len(report.jobs) - len(shown)
     note = f"... and {hidden} more (the slowest of all is shown); --json FILE has every job" if hidden else None
     return Section.of(grid(head, rows), note, title="JOBS: times in cycles")
 
 
-#: Where and when a job ran: the heads of what `job_cells` gives.
-JOB_COLUMNS = ("core", "thread", "arrival", "start", "finish", "latency", "ms")
+def job_columns(report: Report) -> list[str]:
+    """Give the heads of what `job_cells` gives: where and when a job ran, and with which batch."""
+    batch = ["batch", "members"] if report.batches else []
+    return ["core", "thread", *batch, "arrival", "start", "finish", "latency", "ms"]
 
 
 def job_cells(report: Report, job: JobReport) -> list[str | int]:
-    """Give where and when a job ran, in cycles and at last in ms."""
+    """Give where and when a job ran, in cycles and at last in ms; of rounds the first one's number and members."""
     ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-    return [job.places, str(job.thread), job.arrival, job.start, job.finish, job.latency, ms]
+    batch = ["-", "-"] if job.batch is None else [str(job.batch), str(len(report.batches[job.batch].members))]
+    return [job.places, str(job.thread), *(batch if report.batches else []), job.arrival, job.start, job.finish, job.latency, ms]
 
 
 def shown_jobs(report: Report, most: int) -> list[JobReport]:
@@ -282,7 +285,8 @@ def _job_json(job: JobReport) -> dict[str, Any]:
     cores = "cores " if job.cores else ""
     due = " deadline missed" if job.deadline is not None else ""
     stopped = " preempted" if job.preempted else ""
-    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}")
+    batch = "" if job.batch is None else " batch"
+    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}{batch}")
 
 
 FORMS = Forms(

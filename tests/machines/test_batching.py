@@ -464,3 +464,25 @@ def test_sizes_of_batches_compete_in_a_sweep(tmp_path: Path) -> None:
     least = min(each["latency_ms_mean"] for each in points)
     assert [each["pareto"] for each in points] == [int(each["latency_ms_mean"] == least) for each in points]
     assert sum(each["pareto"] for each in points) < 4
+
+
+@pytest.mark.parametrize("policy", ["dynamic", "continuous"])
+def test_jobs_name_their_batch_and_bars_its_size(policy: str) -> None:
+    result = run(_scenario({"max_batch_size": 3, "policy": policy}, steps=3))
+    report = result.report
+    for job in report.jobs:
+        assert job.batch == next(at for at, batch in enumerate(report.batches) if job.number in batch.members)
+    named = {each["name"]: each["batch"] for each in report.to_dict()["jobs"]}
+    assert named == {job.name: job.batch for job in report.jobs}
+    # of members with equal steps the first in turn leads
+    led: dict[int, set[int]] = {}
+    for batch in report.batches:
+        led.setdefault(batch.members[0], set()).add(len(batch.members))
+    expected = []
+    for number, job in enumerate(result.scenario.jobs):
+        sizes = led.get(number, {1})
+        how = f"{max(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+        expected.append(job.name if max(sizes) == 1 else f"{job.name} x {how}")
+    assert list(result.timeline.jobs) == expected
+    assert any(" x " in name for name in expected)
+    assert any(" to " in name for name in expected) == (policy == "continuous")

@@ -9,13 +9,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
-from lstmsim.analysis.batches import batches_of
+from lstmsim.analysis.batches import batch_names
 from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.engines.fast import run as fast
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.program import Program
+from lstmsim.program.runs import runs_of
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.loading import Source, load_clocked
 from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
@@ -124,14 +125,7 @@ class Run:
         from lstmsim.analysis.timeline import build_timeline, job_groups
 
         chip = self.scenario.chip
-        names = [job.name for job in self.scenario.jobs]
-        for batch in batches_of(self.scenario.jobs, self.totals):
-            # one bar stands for all members: it is drawn for the one that leads them
-            # a round is a bar of the one that leads it; with whom it goes changes from round to round
-            batching = self.scenario.jobs[batch.members[0]].batching
-            if len(batch.members) > 1 and not (batching and batching.in_rounds):
-                leads = int(self.trace.task("batch")[batch.members[0]])
-                names[leads] = f"{names[leads]} x {len(batch.members)}"
+        names = batch_names([job.name for job in self.scenario.jobs], runs_of(self.trace.tasks, self.trace.pauses))
         unit = chip.core_figures[0].unit.name
         groups = job_groups(self.scenario.jobs)
         return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)

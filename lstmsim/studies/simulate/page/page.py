@@ -127,7 +127,7 @@ def _jobs_section(scenario: Scenario, report: Report) -> Section:
         more = [*[due] * deadlines, *[job.preempted] * stopped]
         return [name, short(asked.model.name, 28), asked.steps, *report_text.job_cells(report, job), *more]
 
-    head = ["<job", "<model", "steps", *report_text.JOB_COLUMNS]
+    head = ["<job", "<model", "steps", *report_text.job_columns(report)]
     head += [*["deadline"] * deadlines, *["preempted"] * stopped]
     jobs = grid(head, map(row, some), "Times in cycles; latency is finish less arrival")
     hidden, unprinted = len(report.jobs) - len(some), len(some) - _PRINTED
