@@ -87,8 +87,8 @@ def text(small: bool = False) -> str:
     lines = [f"# Three networks on {BOARD}", ""]
     lines += [
         "The real-time factor is the time of a frame over the time from one frame to the next: below 1 keeps up.",
-        f"The PLL is asked for {CLOCK_MHZ} MHz; MHz are what nextpnr says of the placed design, bridge included (one seed",
-        "of placement: a few MHz say nothing). Times are those at this clock. No bitstream was loaded onto a board.",
+        f"The PLL is asked for {CLOCK_MHZ} MHz; MHz are what nextpnr says of the placed design, bridge included (one",
+        "seed of placement: a few MHz say nothing). Times are those at this clock. No bitstream was loaded.",
         "No verdict hangs on an assumed latency: the Verilog is written with the latencies of the simulated chip.",
         "",
         "| design | cycles a frame | MHz | us a frame | real-time factor | ms between frames |",
@@ -110,8 +110,8 @@ def text(small: bool = False) -> str:
             "| --- | ---: | ---: | --- |",
             *silero_rows(),
             "",
-            "The memory of results takes most blocks: it keeps all h of the run until the host reads them, a record for each",
-            "cycle in which some are there. Two lanes need half the records of one.",
+            "The memory of results takes most blocks: it keeps all h of the run until the host reads them, a record",
+            "for each cycle in which some are there. Two lanes need half the records of one.",
             "",
         ]
     return "\n".join(lines)
