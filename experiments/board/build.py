@@ -15,19 +15,17 @@ import lstmsim
 
 TABLE = Path(__file__).with_name("built.csv")
 #: Of a design in `TABLE`: its name, seeds of placement, MHz (worst, median, best), what is used of the FPGA.
-COLUMNS = tuple(
-    [
-        "design",
-        "seeds",
-        "worst_mhz",
-        "median_mhz",
-        "best_mhz",
-        "lut4",
-        "registers",
-        "multipliers",
-        "memories",
-        "longest_path",
-    ]
+COLUMNS = (
+    "design",
+    "seeds",
+    "worst_mhz",
+    "median_mhz",
+    "best_mhz",
+    "lut4",
+    "registers",
+    "multipliers",
+    "memories",
+    "longest_path",
 )
 _CELLS = {"lut4": "LUT4", "registers": "registers", "multipliers": "MULT18X18D", "memories": "memory blocks"}
 
