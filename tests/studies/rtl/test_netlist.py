@@ -154,7 +154,7 @@ def _yosys() -> str:
 
 @needs_icarus
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["tiny", "one_of_all", "parameters", "two_sums", "symmetric"])
+@pytest.mark.parametrize("name", ["tiny", "one_of_all", "parameters", "two_sums", "scaled"])
 def test_a_netlist_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:
     """Seconds to minutes each, of Yosys and Icarus."""
     _yosys()
