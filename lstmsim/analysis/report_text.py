@@ -140,7 +140,16 @@ def job_cells(report: Report, job: JobReport) -> list[str | int]:
     """Give where and when a job ran, in cycles and at last in ms; of rounds the first one's number and members."""
     ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
     batch = ["-", "-"] if job.batch is None else [str(job.batch), str(len(report.batches[job.batch].members))]
-    return [job.places, str(job.thread), *(batch if report.batches else []), job.arrival, job.start, job.finish, job.latency, ms]
+    return [
+        job.places,
+        str(job.thread),
+        *(batch if report.batches else []),
+        job.arrival,
+        job.start,
+        job.finish,
+        job.latency,
+        ms,
+    ]
 
 
 def shown_jobs(report: Report, most: int) -> list[JobReport]:

@@ -136,7 +136,6 @@ RECORDED = [
 ]
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(("case", "engine"), RECORDED)
 def test_recorded_cases(case: dict[str, Any], engine: str) -> None:
     assert not differences(case, engine)
@@ -166,7 +165,6 @@ def test_random_scenarios_of_all_cells_on_both_engines_and_the_oracle(scenario: 
 OTHER_LATENCY = Latency(quantize=0, writeback=0, elementwise_multiply=2)
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(
     ("own", "latency", "tail_width"),
     [

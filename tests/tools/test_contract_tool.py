@@ -61,7 +61,6 @@ def test_cases_as_expected(outcome: Callable[[Any], tuple[int, list[str], str]])
     assert outcome([CASE, zeros]) == (0, ["2 of 2 cases as expected"], "")
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [

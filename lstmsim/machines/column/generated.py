@@ -30,7 +30,7 @@ from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-TOP, TESTBENCH, TIMING_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY"
+TOP, TESTBENCH, TIMING_DEFINE, NETLIST_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY", "NPU_NETLIST"
 #: Instance in the Verilog text -> the part as which its cells are counted.
 PARTS = {
     "array": "array",

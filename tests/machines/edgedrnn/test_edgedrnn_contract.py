@@ -37,7 +37,6 @@ def test_there_are_as_many_cases_as_the_contract_has() -> None:
     assert sum("ostall" in case["edgedrnn"] for case in CASES) == 2
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(("case", "engine"), RECORDED)
 def test_recorded_runs_of_the_rtl(case: dict[str, Any], engine: str) -> None:
     assert not differences(case, engine)

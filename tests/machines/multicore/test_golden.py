@@ -16,7 +16,6 @@ PATH = Path(__file__).parents[2] / "data" / "contract_cases_gemm.json"
 CASES = read_cases(str(PATH))
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(
     ("case", "engine"),
     [

@@ -22,7 +22,6 @@ def issues(case: dict[str, Any]) -> int:
     return sum(case["expect"].get("kinds", {}).values())
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_golden_cases_on_the_fast_engine(case: dict[str, Any]) -> None:
     assert differences(case, "fast") == []
@@ -41,7 +40,6 @@ def kinds() -> set[str]:
     return {case["kind"] for case in CASES}
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize("case", of_reference(), ids=[case["name"] for case in of_reference()])
 def test_golden_cases_on_the_reference_engine(case: dict[str, Any]) -> None:
     assert differences(case, "reference") == []

@@ -78,7 +78,6 @@ WRITERS: dict[str, Callable[[Case, ParallelDevice], Run]] = {
 }
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize(
     "case", [c for c in cases(*WRITERS) if "makespan" in c["expect"]], ids=lambda case: case["name"]
 )

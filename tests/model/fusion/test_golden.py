@@ -20,7 +20,6 @@ LONG = pytest.mark.skipif(
 IDS = [f"{case['name']}-{case['graph']['name']}" for case in cases()]
 
 
-@pytest.mark.halved
 @pytest.mark.parametrize("case", cases(), ids=IDS)
 def test_golden_cases(case: dict[str, Any]) -> None:
     assert differences(case, "fast") == []

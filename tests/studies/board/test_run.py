@@ -136,6 +136,14 @@ def test_a_folder_that_was_edited_is_refused_with_the_place(design: Path) -> Non
         with pytest.raises(InputError, match=rf"edited\.hex:2: expected an address and a word.*'{line}'"):
             lstmsim.run_board(design)
     image.unlink()
+    golden = design / "golden/events.txt"
+    text = golden.read_text()
+    for line in ("Z 1", "F", "F x 0", ""):
+        golden.write_text(f"{text}{line}\n")
+        done = runner.call("board", "run", str(design))
+        assert done.exit_code == 2
+        assert f"golden/events.txt:{len(text.splitlines()) + 1}: expected an event" in done.stderr.replace("\n", "")
+    golden.write_text(text)
 
 
 @needs_icarus
