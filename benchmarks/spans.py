@@ -16,10 +16,11 @@ from measures import cpu_seconds, new_process, table
 
 from lstmsim import load_scenario
 from lstmsim.analysis.files import SUFFIXES, save_trace
+from lstmsim.analysis.spans import use_over_time
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.report.page.frame import embedded
 from lstmsim.studies.simulate.page.explorer import explorer
-from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
+from lstmsim.studies.simulate.page.timeline import timeline_sections
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import trace
 

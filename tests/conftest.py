@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import warnings
+from collections import Counter
+from itertools import compress
 
 import pytest
+from _pytest import unraisableexception
 from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
@@ -17,7 +20,7 @@ from lstmsim.studies.sweep import store
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 #: Examples of a test that names no number of its own.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile("explore", deadline=None, print_blob=True)
 # For `tools/mutate.py`: as many examples; the first that fails says enough, and finding the simplest one takes long.
@@ -35,9 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
     config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
+    config.addinivalue_line("markers", "halved: every second case in the usual run; LSTMSIM_EXAMPLES runs all of them")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     # what hypothesis draws with is made of small objects that are hardly ever a ring
-    gc.set_threshold(30_000, 20, 20)
+    gc.set_threshold(100_000, 20, 100)
+    if hasattr(unraisableexception, "gc_collect_iterations_key"):
+        # at the end: five times over all that a worker holds find no more than once
+        config.stash[unraisableexception.gc_collect_iterations_key] = 1
     # of the thousands of files that are written none has to outlive a loss of power, for which each waits for the disk
     os.fsync = lambda _: None
     store.SYNCHRONOUS = "OFF"
@@ -46,16 +53,30 @@ def pytest_configure(config: pytest.Config) -> None:
         engines.has_fast()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the native core where there is none, and long tests in the usual run."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests out of the usual run, and skip what needs the native core where there is none."""
     if "LSTMSIM_EXAMPLES" not in os.environ:
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip(reason="long: LSTMSIM_EXAMPLES=500 runs it"))
+        # the summary counts them as deselected: to skip each would take seconds
+        numbers: Counter[str] = Counter()
+        # what failed is run again, of whichever half it is
+        again = config.getoption("lf", False)
+        out = [bool(item.get_closest_marker("long")) or (not again and _left_out(item, numbers)) for item in items]
+        config.hook.pytest_deselected(items=[*compress(items, out)])
+        items[:] = [item for item, left in zip(items, out, strict=True) if not left]
     reason = None if engines.has_fast() else OWN.absence
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))
+
+
+def _left_out(item: pytest.Item, numbers: Counter[str]) -> bool:
+    """Whether a case of a halved test is of the half that the usual run leaves out; `numbers`: cases seen of each."""
+    if item.get_closest_marker("halved") is None:
+        return False
+    name = item.nodeid.partition("[")[0]
+    numbers[name] += 1
+    # even and odd numbers of ones take turns in no period, so that no parameter always has the same value
+    return (numbers[name] - 1).bit_count() % 2 == 1
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

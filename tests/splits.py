@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Devices, Exchange
 from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, graph
@@ -60,6 +60,28 @@ def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]
     exchange = Exchange(draw(among(0, 1, 2, 8, 30)), draw(among(1, 2, 3, 7, 64)))
     arrival, interval = draw(among(0, 0, 13)), draw(among(0, 0, 7, 90))
     return core, exchange, Job("j", model, draw(whole(1, 4)), arrival, interval, place, split=split), place
+
+
+@st.composite
+def linked(draw: st.DrawFn) -> tuple[ColumnNpu, list[Job]]:
+    """A chip of several devices, and jobs that are split over some of its cores, one to three of them at a time."""
+    devices, each = draw(among((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1)))
+    core, exchange, first, _ = draw(splits())
+    jobs = []
+    for number in range(draw(among(1, 1, 2, 3))):
+        job = first if number == 0 or draw(BOOLEANS) else draw(splits())[2]
+        most = devices * each if job.split == "rows" else len(job.model.layers)
+        members = draw(whole(2, max(2, min(4, most))))
+        place = tuple(draw(st.permutations(range(devices * each)))[:members])
+        if job.split == "layers":
+            place = tuple(draw(st.lists(whole(0, devices * each - 1), min_size=members, max_size=members)))
+        assume(split_refusal(job.model, core, job.split, members) is None)
+        arrival = draw(among(0, 0, 1, 13, 60))
+        jobs.append(replace(job, name=f"j{number}", cores=place, arrival=arrival, steps=min(job.steps, 3)))
+    threads = max(sum((job.cores or ()).count(on) for job in jobs) for on in range(devices * each))
+    core = replace(core, threads=max(core.threads, threads))
+    links = Devices(draw(among(0, 1, 2, 9, 40)), draw(among(1, 2, 3, 7, 64)), devices)
+    return ColumnNpu("c", 260, (core,) * (devices * each), None, exchange, devices=links), jobs
 
 
 def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:

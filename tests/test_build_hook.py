@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from lstmsim.native import sources
@@ -45,6 +47,25 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for room in ROOMS:
         write(root, '#include "shared.hpp"\n' + FORMAT + DIGEST, room)
     return root
+
+
+def in_sdist(root: Path) -> set[str]:
+    return {each.distribution_path for each in SdistBuilder(str(root)).recurse_included_files()}
+
+
+def test_an_sdist_has_what_belongs_to_the_project_and_no_other_folder(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("lstmsim/__init__.py", "docs/index.md", "README.md", "notes/own.md", ".own/run.log"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert in_sdist(tmp_path) == {"pyproject.toml", "lstmsim/__init__.py", "docs/index.md", "README.md"}
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists() or shutil.which("git") is None, reason="this is no clone")
+def test_an_sdist_has_every_file_of_the_project() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tracked = {name for name in listed.split("\0") if name and (ROOT / name).exists()}
+    assert not tracked - in_sdist(ROOT)
 
 
 def test_the_wheel_has_what_pages_are_made_of() -> None:

@@ -85,7 +85,7 @@ def items(root: Path = ROOT) -> list[Item]:
         made.append(Item(name, ((python, str(script), "figures"),), None, TOOLS.get(name, ())))
     made.append(Item("readme-and-docs", ((python, str(root / "tools" / "readme.py"), "--check"),)))
     lines = [f"mkdir -p {each}" for each in ("out", "out/demo")] + list(readme_commands(root))
-    made.append(Item("readme-commands", tuple(tuple(shlex.split(each)) for each in lines)))
+    made.append(Item("readme-commands", tuple(tuple(shlex.split(each)) for each in lines), None, ("iverilog",)))
     return made
 
 

@@ -11,7 +11,7 @@ from lstmsim.base.records import record
 from lstmsim.model.scenario import DISPATCH, Job, Scenario
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program
-from lstmsim.program.runs import companies, runs_of
+from lstmsim.program.runs import Runs, companies, runs_of
 from lstmsim.program.trace import TASKS, Totals
 
 _OPERATIONS = FLAT_TABLES["operations"]
@@ -59,6 +59,26 @@ def batches_of(jobs: Sequence[Job], totals: Totals) -> tuple[Batch, ...]:
             members = sorted(members, key=lambda number: -jobs[number].steps)
         made.append((start, first, Batch(start, end, core, context, tuple(members))))
     return tuple(batch for _, _, batch in sorted(made, key=lambda each: each[:2]))
+
+
+def batch_names(names: Sequence[str], runs: Runs) -> list[str]:
+    """The names of jobs in a timeline, where one bar stands for all members of a batch: that of the job that leads it.
+
+    Such a job is called `NAME x b` after the members of the batch. One that leads several rounds, with more members in
+    some than in others, is called `NAME x 1 to 4`.
+
+    names: of the jobs.
+    """
+    leads = (runs.batch == runs.task) & (runs.task < len(names))
+    leaders, sizes = runs.task[leads], runs.sizes[leads]
+    least, most = np.full(len(names), np.iinfo(np.int64).max), np.ones(len(names), dtype=np.int64)
+    np.minimum.at(least, leaders, sizes)
+    np.maximum.at(most, leaders, sizes)
+    made = list(names)
+    for job in np.flatnonzero(most > 1).tolist():
+        range_of = f"{least[job]} to {most[job]}" if least[job] < most[job] else f"{most[job]}"
+        made[job] = f"{names[job]} x {range_of}"
+    return made
 
 
 def _turn(job: Job, arrived: int, number: int) -> tuple[int, int, int]:
@@ -112,13 +132,16 @@ def pads(job: Job) -> bool:
 
 
 def padded_work(scenario: Scenario, program: Program | None, batches: Sequence[Batch]) -> dict[int, int]:
-    """Multiply-accumulates beyond the members' own steps, by core: they are no useful work."""
+    """Multiply-accumulates beyond the members' own steps, by core: they are no useful work.
+
+    Batches that take all of a chip are left out: their work is of the members' own steps already.
+    """
     padded: Counter[int] = Counter()
     for batch in batches:
         jobs = [scenario.jobs[number] for number in batch.members]
         longest = max(jobs, key=lambda job: job.steps)
         run, own = len(jobs) * longest.steps, sum(job.steps for job in jobs)
-        if run == own or not pads(jobs[0]):
+        if run == own or not pads(jobs[0]) or batch.core >= len(scenario.chip.core_figures):
             continue
         if program is None:
             padded[batch.core] += longest.model.macs_per_step * (run - own)

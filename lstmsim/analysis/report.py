@@ -51,6 +51,7 @@ class JobReport:
     preempted: how often it gave up its thread.
     number: its place among the scenario's jobs.
     cores: all cores that it ran on at once; empty if there was one.
+    batch: place of its batch (in rounds, of its first round) in the report's `batches`; None where none are listed.
     """
 
     name: str
@@ -64,6 +65,7 @@ class JobReport:
     preempted: int = 0
     number: int = 0
     cores: tuple[int, ...] = ()
+    batch: int | None = None
 
     @property
     def places(self) -> str:
@@ -342,7 +344,8 @@ def _jobs(scenario: Scenario, totals: Totals, batches: Sequence[Batch]) -> tuple
     """The jobs that were served, and the jobs that were rejected."""
     served, others = [], []
     # a request is told where it began; in rounds it may have other threads later
-    first = {number: batch.thread for batch in reversed(batches) for number in batch.members}
+    last = len(batches) - 1
+    first = {number: last - at for at, batch in enumerate(reversed(batches)) for number in batch.members}
     chip_cores = len(scenario.chip.core_figures)
     # a machine may have further tasks, which do the work of the jobs
     rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
@@ -353,10 +356,12 @@ def _jobs(scenario: Scenario, totals: Totals, batches: Sequence[Batch]) -> tuple
         # a job that is led from a core beside those of the chip has all of the chip
         whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         cores = whole or cores_at_once(scenario.chip, job, core, taken)
-        times = 0 if whole else core, first.get(number, context), arrived, admitted, finish
+        batch = first.get(number)
+        thread = context if batch is None else batches[batch].thread
+        times = 0 if whole else core, thread, arrived, admitted, finish
         # between two rounds nobody has taken its thread
         stopped = 0 if job.batching is not None and job.batching.in_rounds else pauses
-        served.append(JobReport(job.name, *times, job.macs, job.deadline, stopped, number, cores))
+        served.append(JobReport(job.name, *times, job.macs, job.deadline, stopped, number, cores, batch))
     return served, others
 
 

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.analysis.report import NOBODY, CoreReport, JobReport, Rejected, Report
-from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.model.figures import PlannedProduct, PlannedProducts, Words
+from lstmsim.model.figures import PlannedProduct, PlannedProducts
 from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid
 from lstmsim.report.figures_text import four_digits, percent, short_name
@@ -33,18 +33,18 @@ def report_text(report: Report, jobs: bool = False) -> str:
 
 
 def document(report: Report, jobs: bool = False) -> Document:
-    """The report for people: where the cycles went, then makespan, utilization and latencies."""
+    """The report for people: the answer, latencies, then where the cycles went."""
     few = not report.requests and len(report.jobs) <= _MOST_ROWS
     many = _jobs(report) if jobs else f"JOBS: {len(report.jobs):,} were served; --jobs shows them"
     return Document.of(
-        f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}",
+        answer(report),
+        _summary(report),
         _cores(report),
         _losses(report),
         _layers(report),
         _jobs(report) if few else None,
         None if report.planned is None else planned_section(report.planned),
         Section.of(*(Text(each, hang=2) for each in report.kernels)),
-        _summary(report),
         None if few else many,
     )
 
@@ -93,14 +93,18 @@ def _size(cores: Sequence[CoreReport], name: str) -> str:
 
 def _losses(report: Report) -> Grid:
     total = sum(report.losses.values())
-    rows = [
-        (name, count, percent(count, total, "-"), count / total, meaning(name, report))
-        for name, count in report.losses.items()
-        if count
-    ]
+    rows = [(name, count, share, count / total, said) for name, count, share, said in loss_rows(report)]
     where = "all cores" if len(report.cores) > 1 else "the core"
     columns: list[str | Column] = ["<name", "count", "share", Column("", left=True, bar=24), "<meaning"]
     return grid(columns, rows, f"MULTIPLIERS: where the {part_cycles(report)} of {where} went", headed=False)
+
+
+def loss_rows(report: Report) -> Iterator[tuple[str, int, str, str]]:
+    """Of each name of what multipliers did: how often, its share, and what it means."""
+    total = sum(report.losses.values())
+    for name, count in report.losses.items():
+        if count:
+            yield name, count, percent(count, total, "-"), meaning(name, report)
 
 
 def _layers(report: Report) -> Grid | None:
@@ -119,15 +123,33 @@ def _layers(report: Report) -> Grid | None:
 
 def _jobs(report: Report) -> Section:
     shown, stopped = shown_jobs(report, _MOST_ROWS), any(job.preempted for job in report.jobs)
-    head = ["<job", "core", "thread", "arrival", "start", "finish", "latency", "ms", *["preempted"] * stopped]
-    rows = []
-    for job in shown:
-        ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-        where = [short_name(job.name, _LONGEST_NAME), job.places, str(job.thread)]
-        rows.append([*where, job.arrival, job.start, job.finish, job.latency, ms, *[job.preempted] * stopped])
+    head = ["<job", *job_columns(report), *["preempted"] * stopped]
+    rows = [[short_name(job.name, _LONGEST_NAME), *job_cells(report, job), *[job.preempted] * stopped] for job in shown]
     hidden = len(report.jobs) - len(shown)
     note = f"... and {hidden} more (the slowest of all is shown); --json FILE has every job" if hidden else None
     return Section.of(grid(head, rows), note, title="JOBS: times in cycles")
+
+
+def job_columns(report: Report) -> list[str]:
+    """Give the heads of what `job_cells` gives: where and when a job ran, and with which batch."""
+    batch = ["batch", "members"] if report.batches else []
+    return ["core", "thread", *batch, "arrival", "start", "finish", "latency", "ms"]
+
+
+def job_cells(report: Report, job: JobReport) -> list[str | int]:
+    """Give where and when a job ran, in cycles and at last in ms; of rounds the first one's number and members."""
+    ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
+    batch = ["-", "-"] if job.batch is None else [str(job.batch), str(len(report.batches[job.batch].members))]
+    return [
+        job.places,
+        str(job.thread),
+        *(batch if report.batches else []),
+        job.arrival,
+        job.start,
+        job.finish,
+        job.latency,
+        ms,
+    ]
 
 
 def shown_jobs(report: Report, most: int) -> list[JobReport]:
@@ -162,15 +184,21 @@ def _planned_cells(product: PlannedProduct) -> list[str]:
     return [*names, f"{product.rank} of {product.candidates}", rejected, product.relief or "-"]
 
 
-def _summary(report: Report) -> Section:
+def answer(report: Report) -> str:
+    """The sentence that a user needs: how busy the machine was, for how long, and what mainly kept it from more."""
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
+    used = f"Utilization {100 * report.utilization:.1f} %"
+    took = f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms"
+    why = reason(report) if report.jobs else NOBODY
+    return f"{used}, {took}. {why[0].upper()}{why[1:]}."
+
+
+def _summary(report: Report) -> Section:
     latency = ", ".join(f"{name} {value:.4g}" for name, value in asdict(report.latency_ms).items())
     return Section.of(
-        f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms, "
-        f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
-        f"latency in ms: {latency}" if report.jobs else NOBODY,
+        f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}, {report.tops:.4g} TOPS",
+        f"latency in ms: {latency}" if report.jobs else None,
         *_of_some_runs(report),
-        reason(report) if report.jobs else None,
     )
 
 
@@ -199,13 +227,16 @@ def _first(jobs: Sequence[Rejected]) -> str:
 
 def reason(report: Report) -> str:
     """Say in one sentence the biggest reason why the multipliers were not always useful."""
-    losses = report.losses
-    total = sum(losses.values())
-    name = max(list(losses)[1:], key=lambda loss: losses[loss])
-    if not losses[name]:
-        return "every multiplier did useful work in every cycle"
+    name = main_loss(report)
+    share = percent(report.losses[name], sum(report.losses.values()), "-")
     # The sentence does not say what would help: only `explain` simulates that.
-    return f"not 100 % mainly because of {name} ({percent(losses[name], total, '-')}): {meaning(name, report)}"
+    why = f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
+    return why if report.losses[name] else "every multiplier did useful work in every cycle"
+
+
+def main_loss(report: Report) -> str:
+    """The biggest of the names of cycles in which multipliers did nothing useful."""
+    return max(list(report.losses)[1:], key=lambda name: report.losses[name])
 
 
 def part_cycles(report: Report) -> str:
@@ -215,7 +246,7 @@ def part_cycles(report: Report) -> str:
 
 def meaning(name: str, report: Report) -> str:
     """The meaning of a name of cycles or PE-cycles, on the machine of the report."""
-    return report.words.get(name, Words()).meaning or NAMED[name].meaning
+    return meaning_of(name, report.words)
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -263,7 +294,8 @@ def _job_json(job: JobReport) -> dict[str, Any]:
     cores = "cores " if job.cores else ""
     due = " deadline missed" if job.deadline is not None else ""
     stopped = " preempted" if job.preempted else ""
-    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}")
+    batch = "" if job.batch is None else " batch"
+    return picked(job, f"name core thread {cores}arrival start finish latency macs{due}{stopped}{batch}")
 
 
 FORMS = Forms(

@@ -48,6 +48,19 @@ class Spans:
         # few values: to count them takes a tenth of the time of sorting or hashing
         return np.flatnonzero(np.bincount(self.job + 1, minlength=1)[1:]).astype(np.int64)
 
+    def legend(self, most: int = 16) -> tuple[list[tuple[int, str, int]], int]:
+        """Of the first colours the place, the name and how many jobs are shown in it; and how many more there are."""
+        colours = self.colours()
+        shown = colours if len(colours) <= most else colours[: most // 2]
+        counts = np.bincount(self.colour[self.jobs_shown], minlength=len(self.names))
+        return [(each, self.names[each], int(counts[each])) for each in shown], len(colours) - len(shown)
+
+    @property
+    def waits(self) -> list[str]:
+        """The names of states that occur, work left out."""
+        counts = np.bincount(self.state, minlength=len(STATES))
+        return [name for name, count in zip(STATES, counts, strict=True) if count and name != "busy"]
+
     def colour_of(self, job: int) -> int:
         """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
         return int(self.colour[job]) if job >= 0 else 0
@@ -206,3 +219,50 @@ def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDAr
             own = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
             ways.setdefault(row.core, []).append(own)
     return {core: own[0] if len(own) == 1 else np.mean(own, axis=0) for core, own in ways.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """How busy main units were over time, in windows.
+
+    edges: cycles at which windows begin and end.
+    share: mean of the cores' main units in each window, 0 to 1.
+    cores: how many have a main unit.
+    window_cycles: length of the windows, the last excepted; where they hold whole time steps, the least.
+    on_steps: whether some windows hold whole time steps.
+    """
+
+    edges: NDArray[np.int64]
+    share: NDArray[np.float64]
+    cores: int
+    window_cycles: int
+    on_steps: bool
+
+    @property
+    def mean(self) -> float:
+        """The share of all windows together."""
+        return float(np.average(self.share, weights=np.diff(self.edges)))
+
+    @property
+    def window(self) -> str:
+        """The length of the windows in words."""
+        return f"{self.window_cycles:,} cycle{'s' * (self.window_cycles > 1)}"
+
+
+def use_over_time(
+    timeline: Timeline, shown: tuple[int, int] | None = None, windows: int = 240, cores: Sequence[int] | None = None
+) -> Use:
+    """Give how busy main units were, in windows that show no wave where time steps are alike.
+
+    timeline: whose units.
+    shown: first cycle, and the cycle behind the last; None: all that the timeline shows.
+    windows: about how many.
+    cores: whose main units count; None: all.
+    """
+    first, last = shown or timeline.shown
+    last = max(first + 1, last)
+    edges, on_steps = step_edges(timeline, first, last, windows)
+    by_core = [own for core, own in busy_windows(timeline, edges).items() if cores is None or core in cores]
+    share = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    plain = window_edges(first, last, windows)
+    return Use(edges, share, len(by_core), int(plain[1] - plain[0]), on_steps)

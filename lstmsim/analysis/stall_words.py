@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from lstmsim.base.records import record
+from lstmsim.model.figures import Words
 from lstmsim.report.styles import JOB_STYLES, Style
 
 #: In a busy cycle of a core, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
@@ -261,3 +262,9 @@ NAMED: Mapping[str, Named] = MappingProxyType(
 def pe_names(cycle_names: tuple[str, ...]) -> tuple[str, ...]:
     """The names of PE-cycles of a machine whose cycles have these names."""
     return (*PE_NAMES, *(name for name in cycle_names if name != "busy"))
+
+
+def meaning_of(name: str, words: Mapping[str, Words] = MappingProxyType({})) -> str:
+    """Give the meaning of a name of cycles: the machine's own (`words`), else the common one; empty: it has none."""
+    own = words.get(name, Words()).meaning
+    return own or (NAMED[name].meaning if name in NAMED else "")

@@ -18,7 +18,7 @@ from lstmsim.program.accounts import Intervals, core_spans, issued_operations, i
 from lstmsim.program.program import Program, Unit
 from lstmsim.program.stall_reasons import SPAN_NAMES
 from lstmsim.program.trace import Trace
-from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
+from lstmsim.program.unit_names import MEMORY, beside_cores, is_unit, name_faults
 from lstmsim.report.document import Document, grid
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.results import Forms, Table
@@ -62,8 +62,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
-        if self.kind == MEMORY:
+        """The name for people: `core 0 array`, `core 0 tail`. A memory, or a link of devices, belongs to no core."""
+        if beside_cores(self.kind):
             return self.title
         return f"core {self.core}" if self.title == "core" else f"core {self.core} {self.title}"
 

@@ -98,7 +98,7 @@ def simulate_command(
     with options.status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.studies.simulate import run as study
 
-        result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"])
+        result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"], clock=asked["clock"])
         if "outputs" in files.paths:
             _check_outputs(result)
         if device is not None:

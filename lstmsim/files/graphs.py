@@ -17,7 +17,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.keys import Entry, Key
 from lstmsim.base.wording import listed, show
-from lstmsim.files.scenario.schema import Name, Text, Word, WrongPaths, check, usable
+from lstmsim.files.scenario.request_schema import Name
+from lstmsim.files.scenario.schema import Text, Word, WrongPaths, check, usable
 from lstmsim.files.yaml.document import Document, scalar_text
 from lstmsim.files.yaml.source import read_document
 from lstmsim.model.fusion.graph import OPERATIONS, REDUCES, Graph, Node, mistaken_name

@@ -152,6 +152,10 @@ class Hardware(ABC):
         stored: what the jobs need in addition to the models.
         """
 
+    def of_one_device(self, chip: Any) -> Any:
+        """What of a chip is on one device (FPGA): all of it, but for chips of several devices."""
+        return chip
+
     @property
     def not_counted(self) -> str:
         """What neither multipliers nor logic count."""

@@ -56,7 +56,7 @@ def lowered(
         lower(alone)
         raise _refused(jobs, error) from None
     if isinstance(program, TabledProgram):
-        text = f"a {target.title} forms batches in serve, saturate and load-latency only: leave it out"
+        text = f"a {target.title} forms batches in simulations of whole ones only: leave it out"
         raise InputError(Mistake("batching", text))
     made: dict[Hashable, _Sizes] = {}
     tasks = []
@@ -71,7 +71,7 @@ def lowered(
         own = (_alike(job), key)
         if own not in made:
             rows = range(first[own][0], first[own][1])
-            made[own] = tuple(program.tasks[len(jobs) + row].variants for row in rows)
+            made[own] = _shrinking(job, tuple(program.tasks[len(jobs) + row].variants for row in rows))
         sizes = made[own]
         if job.batching.in_rounds:
             task, sizes = replace(task, variants=sizes[0]), sizes[1:]
@@ -156,6 +156,23 @@ def _others(
             places[own] = (len(others), len(others) + len(sizes))
             others += sizes
     return places, others
+
+
+def _shrinking(job: Job, sizes: _Sizes) -> _Sizes:
+    """The batches of a job; `InputError` if they are ragged, and an inference gives back a slot that others took.
+
+    Then nobody would give it back in the steps which that inference leaves out.
+    """
+    for variants in sizes if job.batching is not None and job.batching.ragged else ():
+        balance: Counter[tuple[int, int, int | None]] = Counter()
+        for kind, phases in variants:
+            for operation in (each for phase in phases for each in phase.body.operations):
+                balance[kind, operation.inference, operation.takes] += operation.takes is not None
+                balance[kind, operation.inference, operation.frees] -= operation.frees is not None
+        if any(balance.values()):
+            text = "ragged is not simulated where weights are streamed: choose pad or equal"
+            raise InputError(Mistake(f"job {job.name}: batching.lengths", text))
+    return sizes
 
 
 def _refused(jobs: Sequence[Job], error: InputError) -> InputError:

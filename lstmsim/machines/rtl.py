@@ -4,7 +4,8 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
 
 * `TOP`, the module that is the hardware; `TESTBENCH`, the module that is simulated, in one of the `.v` files under
   `sim/`: it has a register `cycle`, writes `events.txt` into the folder in which it runs, and knows `+limit=N` (end
-  after cycle N) and `+vcd=FILE` (write all signals); `TIMING_DEFINE`, defined where the files have no numbers; `PARTS`,
+  after cycle N) and `+vcd=FILE` (write all signals); `TIMING_DEFINE`, defined where the files have no numbers,
+  `NETLIST_DEFINE`, where the hardware shows nothing but its ports; `PARTS`,
   under which name the cells of an instance are counted, by the instance's name in the Verilog text;
 * `refusals(scenario, precision)`: mistakes, why a scenario is outside the subset (precision None: only cycles are
   wanted); `design(scenario, precision, numbers)`: the plan of the hardware, which the others take (numbers by index of
@@ -17,7 +18,8 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
   `synthesis_remarks(design)`: what a synthesis program makes large or slow; `posted(design)`: the index in the scenario
   of each job, in the order of the jobs' numbers in events;
 * of boards `schedule_mistakes(design)`, why a board cannot post the jobs, and `board_files(design, events, files)`, the
-  files below `board/` that the machine writes and what a host must know (docs/board.md).
+  files below `board/` that the machine writes and what a host must know (docs/board.md); `path_words(design, cells)`: a
+  path of a placed design in words, and which latency would shorten it.
 """
 
 from __future__ import annotations

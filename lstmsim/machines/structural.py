@@ -153,12 +153,12 @@ def _check_place(job: Job, cores: int, program: Program, thread_slots: ThreadSlo
                 f"member {member} of job {job.name} is on core {thread_slots.core(task, member)}, not on {core}"
             )
     others = [member for member in thread_slots.members[task] if member >= len(expected)]
-    if others not in ([], [len(expected)]):
+    # a memory, or links with a thread for each member
+    if others not in ([], [len(expected)], list(range(len(expected), 2 * len(expected)))):
         raise ReplayError(f"job {job.name} has more threads than members")
-    if others and not program.cores[thread_slots.core(task, others[0])].shared:
-        raise ReplayError(
-            f"job {job.name} holds a thread of core {thread_slots.core(task, others[0])}, which is no memory"
-        )
+    for core in {thread_slots.core(task, member) for member in others}:
+        if not program.cores[core].shared:
+            raise ReplayError(f"job {job.name} holds a thread of core {core}, which is no memory")
 
 
 def _check_alone(thread_slots: ThreadSlots, program: Program, beside: set[tuple[int, int]]) -> None:

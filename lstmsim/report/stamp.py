@@ -23,6 +23,7 @@ class Stamp:
     assumed: paths of the keys whose values no source gives.
     fitted: paths of the keys that were fitted to published figures.
     varied: paths that a sweep or search varies: the stamp is of one of its points.
+    clock: the clock, where it was asked for or built, and how; empty: it is a key like others.
 
     >>> Stamp("c", "column-npu", "", (), "the contract", "all sizes", ("latency.add", "latency.read", "npe")).text
     'STAMP of c: the contract (all sizes). Assumed keys: latency.add, latency.read, npe.'
@@ -37,12 +38,14 @@ class Stamp:
     assumed: tuple[str, ...]
     fitted: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
+    clock: str = ""
 
     @property
     def text(self) -> str:
         """The stamp on one line."""
         parts = [f"STAMP of {self.chip}: {self.against} ({self.inside})"]
         parts += [f"Not the preset: {_some(self.changed)}"] if self.changed else []
+        parts += [f"Clock: {self.clock}"] if self.clock else []
         parts += [f"Assumed keys: {_some(self.assumed)}" if self.assumed else "No key is an assumption"]
         parts += [f"Fitted: {_some(self.fitted)}"] if self.fitted else []
         parts += [f"Of one point; varied: {_some(self.varied)}"] if self.varied else []

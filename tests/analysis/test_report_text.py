@@ -40,16 +40,17 @@ def test_json_does_not_depend_on_how_the_frequency_was_written() -> None:
     assert json.dumps(report_json(REPORT)) == json.dumps(report_json(replace(REPORT, frequency_mhz=260)))
 
 
-def test_text_names_the_biggest_loss() -> None:
+def test_text_begins_with_the_answer_and_names_the_biggest_loss() -> None:
     for name in LOSSES[1:]:
         core = replace(CORE, pe_cycles={**CORE.pe_cycles, name: 10**6})
-        last = report_text(replace(REPORT, cores=(core,))).rsplit("\n\n", 1)[1]
-        assert f"not 100 % mainly because of {name} (" in last
+        first = " ".join(report_text(replace(REPORT, cores=(core,))).split("\n\n")[0].split())
+        assert first.startswith("Utilization 19.4 %, makespan 31 cycles = 0.0001192 ms. ")
+        assert f"Not 100 % mainly because of {name} (" in first
 
 
 def test_text_of_a_full_chip_names_no_loss() -> None:
     core = replace(CORE, pe_cycles=dict.fromkeys(LOSSES, 0) | {"useful": 10})
-    assert "every multiplier did useful work" in report_text(replace(REPORT, cores=(core,)))
+    assert "Every multiplier did useful work" in report_text(replace(REPORT, cores=(core,)))
 
 
 def test_text_lines_are_aligned_and_short() -> None:
@@ -76,13 +77,13 @@ def test_long_job_lists_are_cut_but_keep_the_slowest() -> None:
     assert len(report_json(report)["jobs"]) == 500
 
 
-def test_rows_of_many_jobs_and_of_requests_stand_behind_the_summary_and_are_asked_for() -> None:
+def test_rows_of_many_jobs_and_of_requests_stand_last_and_are_asked_for() -> None:
     many, requests = replace(REPORT, jobs=(JOB,) * 41), replace(REPORT, requests=True)
     for report, count in ((many, 41), (requests, 1)):
         plain, full = report_text(report).split("\n\n"), report_text(report, jobs=True).split("\n\n")
         assert plain[-1] == f"JOBS: {count} were served; --jobs shows them"
         assert plain[:-1] == full[:-1]
-        assert full[-2].startswith("makespan 31 cycles")
+        assert full[1].startswith("chip & co at 260 MHz, engine fast, ")
         assert full[-1].startswith("JOBS: times in cycles\n")
     assert report_text(REPORT, jobs=True) == report_text(REPORT)
 
@@ -158,7 +159,7 @@ def test_many_cores_are_the_busiest_the_least_busy_and_their_sum() -> None:
     cores = tuple(
         replace(CORE, index=index, cycles=CORE.cycles | {"busy": 10 + (index * 7) % 80}) for index in range(80)
     )
-    lines = report_text(replace(REPORT, cores=cores)).split("\n\n")[1].splitlines()
+    lines = report_text(replace(REPORT, cores=cores)).split("\n\n")[2].splitlines()
     assert len(lines) == 2 + 3 * 2 + 1
     assert next(line for line in lines if "busiest, 57 " in line)
     assert next(line for line in lines if "least busy, 0 " in line)
@@ -171,5 +172,5 @@ def test_many_cores_are_the_busiest_the_least_busy_and_their_sum() -> None:
 def test_names_that_no_cycle_bears_have_no_column_where_a_machine_has_many() -> None:
     own = {"memory": 7, "barrier": 0, "dependence": 3, "start": 1}
     core = replace(CORE, cycles=dict.fromkeys(CORE.cycles, 0) | {"busy": 5} | own)
-    head = report_text(replace(REPORT, cores=(core,))).split("\n\n")[1].splitlines()[1].split()
+    head = report_text(replace(REPORT, cores=(core,))).split("\n\n")[2].splitlines()[1].split()
     assert head[-6:] == ["busy", "memory", "dependence", "start", "drain", "idle"]

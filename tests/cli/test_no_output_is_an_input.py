@@ -84,6 +84,7 @@ OTHERS = {
         "--also-ms",
         "--base",
         "--trace-window",
+        "--clock",
         "--device",
         "--bits",
         "--thresholds",

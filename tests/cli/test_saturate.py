@@ -155,11 +155,11 @@ def test_several_chips_by_command_as_by_function(tmp_path: Path) -> None:
     layers = [{"cell": "lstm", "hidden": 64, "input": 64}]
     job = {"model": {"layers": layers}, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
     file, answer, picture = tmp_path / "s.json", tmp_path / "a.json", tmp_path / "r.svg"
-    file.write_text(json.dumps({"chip": "v100", "jobs": [job]}))
-    options = ["--chip", "edge", "--tolerance", "0.3", "--most-requests", "2000", "--jobs", "1"]
+    file.write_text(json.dumps({"chip": "column-npu-4x16k", "jobs": [job]}))
+    options = ["--chip", "column-npu-16k", "--tolerance", "0.5", "--most-requests", "1000", "--jobs", "1"]
     outcome = call("saturate", str(file), "--bound-ms", "1", *options, "--json", str(answer), "--plot", str(picture))
     assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
-    found = lstmsim.saturate_chips(file, 1.0, ["edge"], tolerance=0.3, most_requests=2000)
+    found = lstmsim.saturate_chips(file, 1.0, ["column-npu-16k"], tolerance=0.5, most_requests=1000)
     assert json.loads(answer.read_text())["rates"] == found.to_dict()["rates"]
     assert "what limits it" in outcome.stdout
     assert picture.stat().st_size

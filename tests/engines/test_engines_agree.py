@@ -30,7 +30,7 @@ from lstmsim.program.trace import ISSUES, Totals, Trace
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
 
 pytestmark = pytest.mark.needs_core
 

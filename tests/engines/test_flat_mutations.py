@@ -130,6 +130,7 @@ def judged(flat: FlatProgram, engine: str) -> tuple[object, ...]:
 BOUNDED = {*LIMITS, ("operations", "count"), ("operations", "result_cycles"), ("operations", "work")}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("table", "column"), sorted(BOUNDED))
 def test_both_engines_hold_kept_programs_to_the_same_limits(table: str, column: str) -> None:
     low, high = LIMITS.get((table, column), (0, 2**50))

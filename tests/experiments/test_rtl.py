@@ -35,3 +35,12 @@ def test_the_first_rows_are_made_anew() -> None:
     made = [line for line in text(small=True).splitlines() if line.endswith("equal |")]
     assert len(made) == 2
     assert set(made) <= set(recorded())
+
+
+def test_designs_for_a_board_stand_there_with_what_was_built_of_them() -> None:
+    from experiments.board.build import rows
+    from experiments.board.run import text
+
+    expected = (FOLDER / "board" / "expected.md").read_text(encoding="utf-8")
+    assert expected.startswith(text(small=True))
+    assert rows(), "nothing was built"

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario.arrival_file import MAX_LABELS, read_arrivals, seconds
-from lstmsim.files.scenario.schema import ARRIVAL_KEYS, ArrivalEntry, arrival_mistakes, check, describe
+from lstmsim.files.scenario.request_schema import ARRIVAL_KEYS, ArrivalEntry, arrival_mistakes, describe
+from lstmsim.files.scenario.schema import check
 from lstmsim.files.yaml.document import document_of
 from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
 

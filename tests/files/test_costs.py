@@ -14,7 +14,7 @@ from lstmsim import machines
 from lstmsim.analysis.report import measure
 from lstmsim.base import wording
 from lstmsim.base.errors import MAX_MISTAKES, InputError
-from lstmsim.files.scenario import schema as job_steps
+from lstmsim.files.scenario import request_schema as job_steps
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.yaml.plain import plain_document
 from lstmsim.machines.column.npu import ColumnCore

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
+from lstmsim.files.scenario.request_schema import MAX_LENGTHS
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.files.scenario.schema import MAX_LENGTHS
 from lstmsim.files.scenario.written import resolved_text
 from lstmsim.files.yaml.source import parse_document
 from lstmsim.machines import assembly as sizes

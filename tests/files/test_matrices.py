@@ -17,7 +17,7 @@ from tests.files.matrix_files import write_matrix
 from tools.drawn_matrices import drawn_matrix
 
 #: Damaged files: 150 in the usual run, 1,000 and more in the long one.
-EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 150
+EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 100
 REAL = "%%MatrixMarket matrix coordinate real general\n"
 DENSE = np.array([[1.5, 0, 0, -2], [0, 0, 0, 0], [0, 3, 4e-3, 0]])
 GOOD = {

@@ -45,6 +45,7 @@ def test_the_tables_hold_what_was_published():
     assert not changes(FOLDER)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_one_edited_digit_is_noticed(copy, table, column):
     rows = fields_of(copy, table)

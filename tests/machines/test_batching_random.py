@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
 
-from lstmsim import run, simulate
+from lstmsim import check_numerics, run, simulate
 from lstmsim.analysis.explanations.critical_path import critical_path
 from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.engines import ENGINES
 from lstmsim.program.accounts import totals_of
 from lstmsim.studies.simulate.run import Run
 from tests.oracle.batching import Model
-from tests.oracle.ragged import finishes
+from tests.oracle.ragged import Moved, finishes
 
 CORE = {"npe": 64, "ep": 4, "vp": 16}
 MODELS: dict[str, dict[str, Any]] = {
@@ -90,7 +91,7 @@ def job_of(name: str, own: dict[str, Any]) -> dict[str, Any]:
     return job | {key: value for key, value in limits.items() if value is not None}
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "25"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "18"))))
 def test_random_pools(seed: int) -> None:
     random = Random(seed)
     cores, dispatch = random.choice([1, 2, 3]), random.choice(["fcfs", "priority", "sjf", "edf"])
@@ -145,6 +146,62 @@ def test_random_ragged_batches(seed: int) -> None:
     assert runs[0].report.cores[0].macs == sum(each.macs for each in runs[0].report.jobs)
 
 
+#: Bits that the memory gives in a cycle.
+RATES = (1, 8, 64, 4096)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "25"))))
+def test_random_batches_of_moved_weights(seed: int) -> None:
+    """Batches of models that take turns or are streamed, against a model that goes tile by tile; and both engines."""
+    random = Random(seed)
+    models = [drawn_layers(random) for _ in range(random.choice([1, 2, 2, 3]))]
+    sizes = [
+        sum(4 * hidden * (width + hidden) for layer in passes for width, hidden, _ in layer) for _, passes in models
+    ]
+    bits, places = random.choice([8, 16]), random.choice([1, 2, 3])
+    largest = [max(16 * (w + h) for layer in passes for w, h, _ in layer) for _, passes in models]
+    least = max([size for size in sizes if size <= 8192 // bits] + [each * places for each in largest])
+    kib = random.randint(-(-least * bits // 8192), max(-(-least * bits // 8192), sum(sizes) * bits // 8192))
+    room, rate, latency = kib * 8192 // bits, random.choice(RATES), random.choice([0, 5, 64])
+    banks, lengths = random.randint(1, 4), random.choice(["pad", "ragged"])
+    tight = sum(sizes) > room
+    held: list[int] = []
+    for number, size in enumerate(sizes):
+        if min(size, room) + sum(min(sizes[each], room) for each in held) <= room:
+            held.append(number)
+    # what was there at the start and never used goes first, of it the last of the list
+    held.reverse()
+    jobs, expected, start = [], [], 0
+    for turn in range(random.randint(len(models), 5)):
+        own = turn if turn < len(models) else random.randrange(len(models))
+        steps = sorted([random.randint(1, 4) for _ in range(random.randint(1, 4))], reverse=True)
+        streams = sizes[own] > room
+        how = "pad" if streams else lengths
+        members = steps if how == "ragged" else [steps[0]] * len(steps)
+        there = own in held or not tight
+        while own not in held and sum(min(sizes[each], room) for each in held) + min(sizes[own], room) > room:
+            held.pop(0)
+        held = [each for each in held if each != own] + [own]
+        moved = Moved(room, Fraction(rate, bits), latency, places, there) if tight else None
+        done = finishes(models[own][1], members, banks, False, moved)
+        expected += [start + each for each in done] if how == "ragged" else [start + max(done)] * len(done)
+        start += max(done)
+        batching = {"max_batch_size": 4, "lengths": how, "policy": random.choice(["dynamic", "window"])}
+        # arrivals tell the order
+        model = {"name": f"m{own}", "layers": models[own][0]}
+        arrivals = [turn] * len(steps)
+        jobs.append({"model": model, "count": len(steps), "steps": steps, "arrival": arrivals, "batching": batching})
+    core = CORE | {"accumulator_banks": banks, "weight_kib": kib, "weight_bits": bits}
+    memory = {"gb_per_s": rate / 8, "latency_cycles": latency, "prefetch_blocks": places}
+    told = {"kind": "column-npu", "frequency_mhz": 1000, "cores": [core], "memory": memory}
+    runs = [run({"chip": told, "jobs": jobs}, engine=engine) for engine in ENGINES]
+    assert runs[0].trace == runs[1].trace
+    assert [each.finish for each in runs[0].report.jobs] == expected
+    checked = check_numerics(runs[0], random_weights=seed)
+    assert all(each.values for each in checked)
+    check_shares(runs[0], latency_shares(runs[0].program, runs[0].trace))
+
+
 def drawn_scenario(random: Random) -> dict[str, Any]:
     """Pools of every kind beside jobs without one, on threads of unequal cores, some after answers."""
     dispatch, cores = random.choice(["fcfs", "priority", "sjf", "edf"]), random.choice([1, 2])
@@ -185,7 +242,7 @@ def drawn_scenario(random: Random) -> dict[str, Any]:
     return {"chip": chip, "dispatch": dispatch, "jobs": jobs}
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "30"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "20"))))
 def test_random_scenarios(seed: int) -> None:
     """Both engines: every event, every name of a cycle, with a trace and without."""
     scenario = drawn_scenario(Random(seed))
@@ -195,6 +252,39 @@ def test_random_scenarios(seed: int) -> None:
     assert simulate(scenario).to_dict()["jobs"] == reference.report.to_dict()["jobs"]
     check_counts(fast)
     check_shares(fast, latency_shares(fast.program, fast.trace))
+
+
+def moving(random: Random) -> dict[str, Any]:
+    """A drawn scenario whose weights take turns or are streamed: 512, 279 and 776, with room for 512 or 1,024."""
+    scenario, bits = drawn_scenario(random), random.choice([8, 16])
+    for core in scenario["chip"]["cores"]:
+        core |= {"weight_kib": 1, "weight_bits": bits, "block_order": "row"}
+    scenario["chip"]["memory"] = {
+        "gb_per_s": random.choice([0.001, 0.008, 0.1]),
+        "latency_cycles": random.choice([0, 64]),
+        "prefetch_blocks": 1,
+    }
+    for job in scenario["jobs"]:
+        batching = job.get("batching", {})
+        if batching.get("policy") == "continuous":
+            batching["policy"] = "dynamic"
+        if job["model"]["name"] == "r":
+            job |= {"cores": [0]}
+            if batching.get("lengths") == "ragged":
+                batching["lengths"] = "pad"
+    return scenario
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "15"))))
+def test_random_scenarios_of_moved_weights(seed: int) -> None:
+    """Both engines, the names of cycles, and the numbers of every member."""
+    scenario = moving(Random(seed))
+    fast, reference = (run(scenario, engine=engine) for engine in ENGINES)
+    assert fast.trace == reference.trace
+    assert fast.totals == reference.totals == totals_of(fast.program, fast.trace)
+    check_counts(fast)
+    check_shares(fast, latency_shares(fast.program, fast.trace))
+    check_numerics(fast, random_weights=seed)
 
 
 def check_shares(one: Run, shares: Any) -> None:

@@ -13,6 +13,7 @@ from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column import phases as bodies
 from lstmsim.machines.column.npu import ColumnCore, Delta, Latency
 from lstmsim.machines.column.phases import Kept, _once, layer_phases, model_phases, repeated, split_phases, step_phases
+from lstmsim.machines.column.shape import Spread
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from tests.splits import splits
@@ -56,7 +57,7 @@ def test_random_splits(case: Any, steps: int) -> None:
     cores = tuple(numbers.index(each) for each in place)
     for each in (core, replace(core, **{**BESIDE, "npe": core.npe + 16})):
         phases = split_phases(job.model, each, steps, job.split, place, exchange)
-        assert phases == repeated(_once(job.model, each, job.split, cores, exchange), steps)
+        assert phases == repeated(_once(job.model, each, job.split, Spread((), cores, (), exchange)), steps)
 
 
 def test_every_field_of_a_core_is_known_here() -> None:

@@ -28,7 +28,7 @@ from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
 from tests.oracle.row_npu import Machine, compiled
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
 ROOT = Path(__file__).parents[2]
 PRESETS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-s10")
 #: Their GRU multiplies r * h before the product.
@@ -49,6 +49,7 @@ def cycles(core: RowCore, job: Job, engine: str = "fast") -> int:
     return engines.run(machines.lower(RowNpu("c", 300, (core,)), [job]), engine).makespan_cycles
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("row", "engine"),
     [
@@ -108,6 +109,7 @@ def test_cycles_are_those_of_the_recurrences(core: RowCore, name: str, data: st.
 WAYS = [(chip, order) for order in ("layer", "step") for chip in PRESETS]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("name", "chip", "order"),
     [

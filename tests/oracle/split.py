@@ -1,4 +1,4 @@
-"""One split job, cycle by cycle (section 9): members as threads, what each core sees, a link for each core."""
+"""Split jobs, cycle by cycle (section 9): members as threads, what each core sees, a link for each core and device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from tests.oracle.machine import OracleCore
@@ -38,12 +38,67 @@ def runs(model: Model, members: int) -> list[range]:
 
 @dataclass
 class Sending:
-    """A row block's elements of one vector on their way to the link: their visible cycles on their own core."""
+    """A row block's elements of one vector on their way to a link: the cycles from which they are there.
+
+    targets: who can read them behind the link; onward: their way to the next link, which grows as they leave.
+    """
 
     key: Key
     name: str
     units: range
     visible: list[int]
+    targets: list[Seen]
+    onward: Sending | None = None
+
+
+@dataclass
+class Queue:
+    """What a member has to send over one link, in order, and how much of it has left."""
+
+    sendings: list[Sending] = field(default_factory=list)
+    sent: int = 0
+
+    @property
+    def empty(self) -> bool:
+        return self.sent == len(self.sendings)
+
+
+@dataclass
+class Way:
+    """A link. `width`: elements a cycle at most; `sender`: whose block is on it; `gone`: elements of it that left."""
+
+    width: int
+    latency: int
+    sender: tuple[Member, Queue] | None = None
+    gone: int = 0
+
+    def step(self, now: int, waiting: Sequence[tuple[Member, Queue]]) -> None:
+        """Section 9.5, element by element: those of the block that are there leave, no more than fit.
+
+        waiting: members in the order in which ties are broken.
+        """
+        if self.sender is None:
+            there = [each for each in waiting if not each[1].empty]
+            first = min(there, key=lambda each: each[1].sendings[each[1].sent].visible[0], default=None)
+            if first is None or first[1].sendings[first[1].sent].visible[0] > now:
+                return
+            self.sender, self.gone = first, 0
+        member, queue = self.sender
+        sending = queue.sendings[queue.sent]
+        leaving = min(sum(at <= now for at in sending.visible) - self.gone, self.width)
+        at = now + max(1, self.latency)
+        for unit in sending.units[self.gone : self.gone + leaving]:
+            for seen in sending.targets:
+                seen[sending.key, sending.name, unit] = at
+            member.through = max(member.through, at)
+            if sending.onward is not None:
+                if not sending.onward.visible:
+                    member.crossing.sendings.append(sending.onward)
+                sending.onward.visible.append(at)
+        self.gone += leaving
+        if self.gone == len(sending.units):
+            queue.sent += 1
+            self.sender = None
 
 
 class Member(Thread):
@@ -53,10 +108,10 @@ class Member(Thread):
         super().__init__(member, job, job.arrival, core)
         self.member, self.members = member, members
         self.tiles, self.turns = list(self.own_tiles()), list(self.own_turns())
-        self.targets: dict[tuple[int, str], list[Seen]] = {}
-        self.sendings: list[Sending] = []
-        self.sent = 0
-        self.through = 0  # the tail, and the link
+        # of each vector, what sees it beside its core: cores of its device, and of other devices
+        self.targets: dict[tuple[int, str], tuple[list[Seen], list[Seen]]] = {}
+        self.sending, self.crossing = Queue(), Queue()
+        self.through = 0  # the tail, and the links
 
     def own_keys(self) -> Iterator[Key]:
         if self.job.split == "rows":
@@ -110,52 +165,38 @@ class Member(Thread):
         taken = super().enter_tail(now)
         self.finish, self.through = NEVER, max(self.through, now + taken)
         written = self.plan(turn.key).written[turn.stage, turn.segment]
-        found = [
-            Sending(turn.key, name, turn.units, [self.visible[turn.key, name, unit] for unit in turn.units])
-            for name in written
-            if self.targets[turn.key[0], name]
-        ]
-        self.sendings += sorted(found, key=lambda each: (each.visible[0], each.name))
+        found = []
+        for name in written:
+            near, far = self.targets[turn.key[0], name]
+            visible = [self.visible[turn.key, name, unit] for unit in turn.units]
+            onward = Sending(turn.key, name, turn.units, [], far) if far else None
+            if near or far:
+                found.append(Sending(turn.key, name, turn.units, visible, near, onward))
+        self.sending.sendings += sorted(found, key=lambda each: (each.visible[0], each.name))
         return taken
 
     @property
     def over(self) -> bool:
         done = self.issued == len(self.tiles) and self.turned == len(self.turns)
-        return done and self.sent == len(self.sendings)
+        return done and self.sending.empty and self.crossing.empty
 
 
 @dataclass
 class SplitCore(OracleCore):
-    """A core with a link. `sender`: whose block is on it."""
+    """A core with a link to the other cores."""
 
     exchange: Exchange = field(default_factory=Exchange)
-    sender: Member | None = None
-    gone: int = 0  # elements of that block that have left
     issued: list[tuple[int, int]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.way = Way(min(self.exchange.width, self.core.tail_width), self.exchange.latency_cycles)
+
+    @property
+    def members(self) -> list[Member]:
+        return [each for each in self.threads if isinstance(each, Member)]
+
     def link(self, now: int) -> None:
-        """Section 9.5, element by element: those of the block that are there leave, no more than fit."""
-        if self.sender is None:
-            waiting = []
-            for number, each in enumerate(self.threads):
-                if isinstance(each, Member) and each.sent < len(each.sendings):
-                    waiting.append((each.sendings[each.sent].visible[0], number, each))
-            come, _, first = min(waiting, key=lambda each: each[:2], default=(NEVER, 0, None))
-            if first is None or come > now:
-                return
-            self.sender, self.gone = first, 0
-        member, sending = self.sender, self.sender.sendings[self.sender.sent]
-        there = sum(at <= now for at in sending.visible) - self.gone
-        leaving = min(there, self.exchange.width, self.core.tail_width)
-        at = now + max(1, self.exchange.latency_cycles)
-        for unit in sending.units[self.gone : self.gone + leaving]:
-            for seen in member.targets[sending.key[0], sending.name]:
-                seen[sending.key, sending.name, unit] = at
-                member.through = max(member.through, at)
-        self.gone += leaving
-        if self.gone == len(sending.units):
-            member.sent += 1
-            self.sender = None
+        self.way.step(now, [(each, each.sending) for each in self.members])
 
     def step(self, now: int) -> str:
         name = super().step(now)
@@ -165,8 +206,8 @@ class SplitCore(OracleCore):
         return name
 
 
-def connected(members: Sequence[Member], place: Sequence[int]) -> dict[int, Seen]:
-    """What each core of a job sees, and who of its members sends what to which of them."""
+def connected(members: Sequence[Member], place: Sequence[int], device: Sequence[int] = ()) -> dict[int, Seen]:
+    """What each core of a job sees, and who of its members sends what to which of them. `device`: of each core."""
     seen: dict[int, Seen] = {on: {} for on in place}
     readers: dict[tuple[int, str], set[int]] = {}
     for member, on in zip(members, place, strict=True):
@@ -178,8 +219,10 @@ def connected(members: Sequence[Member], place: Sequence[int]) -> dict[int, Seen
     for member, on in zip(members, place, strict=True):
         for number, layer in enumerate(member.job.model.layers):
             for node in layer.cell.nodes:
-                others = readers.get((number, node.name), set()) - {on}
-                member.targets[number, node.name] = [seen[other] for other in others]
+                others = sorted(readers.get((number, node.name), set()) - {on})
+                far = {other for other in others if device and device[other] != device[on]}
+                near = [seen[other] for other in others if other not in far]
+                member.targets[number, node.name] = near, [seen[other] for other in sorted(far)]
     return seen
 
 
@@ -196,21 +239,49 @@ def simulate_split(
     job: Job, core: ColumnCore, place: Sequence[int], exchange: Exchange
 ) -> tuple[int, dict[int, SplitCore]]:
     """The finish of a job alone on its cores, and these with their cycles by name from its arrival on."""
-    members = [Member(job, core, number, len(place)) for number in range(len(place))]
-    cores = {on: SplitCore(core, [], exchange=exchange) for on in place}
-    for member, on in zip(members, place, strict=True):
-        cores[on].threads.append(member)
-    for each in cores.values():
-        each.threads += [None] * (core.threads - len(each.threads))
-    seen = connected(members, place)
-    now, finish = job.arrival, NEVER
-    while now < finish:
-        for each in cores.values():
-            each.tail(now)
-        for each in cores.values():
-            each.link(now)
-            each.step(now)
+    (finish,), cores = simulate_splits([(job, place)], core, (0,) * (max(place) + 1), exchange, Devices(count=1))
+    return finish, {on: cores[on] for on in place}
+
+
+def simulate_splits(
+    jobs: Sequence[tuple[Job, Sequence[int]]],
+    core: ColumnCore,
+    device: Sequence[int],
+    exchange: Exchange,
+    link: Devices,
+) -> tuple[list[int], list[SplitCore]]:
+    """The finishes of jobs that find free threads on their cores, and the cores with their cycles by name.
+
+    device: of each core of the chip. The first job comes first; the cycles begin with its arrival.
+    """
+    cores = [SplitCore(core, [None] * core.threads, exchange=exchange) for _ in device]
+    width = min(link.width, exchange.width, core.tail_width)
+    links = [Way(width, link.latency_cycles) for _ in range(max(device) + 1)]
+    running: dict[int, tuple[list[Member], dict[int, Seen]]] = {}
+    finish = [NEVER] * len(jobs)
+    now = min(job.arrival for job, _ in jobs)
+    while now < max(finish):
+        for number in [each for each in running if finish[each] == now]:
+            members, _ = running.pop(number)
+            for on in cores:
+                on.threads = [None if any(each is member for member in members) else each for each in on.threads]
+        for number, (job, place) in enumerate(jobs):
+            if job.arrival == now:
+                members = [Member(job, core, each, len(place)) for each in range(len(place))]
+                running[number] = members, connected(members, place, device)
+                for member, each in zip(members, place, strict=True):
+                    cores[each].threads[cores[each].threads.index(None)] = member
+        for on in cores:
+            on.tail(now)
+        for on in cores:
+            on.link(now)
+        for number, way in enumerate(links):
+            own = [on for on, each in zip(cores, device, strict=True) if each == number]
+            way.step(now, [(each, each.crossing) for on in own for each in on.members])
+        for on in cores:
+            on.step(now)
         now += 1
-        if finish == NEVER:
-            finish = finish_of(members, seen)
+        for number, (members, seen) in running.items():
+            if finish[number] == NEVER:
+                finish[number] = finish_of(members, seen)
     return finish, cores

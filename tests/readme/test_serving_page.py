@@ -11,17 +11,10 @@ import pytest
 from lstmsim.base.bounds import MAX_CYCLES, MAX_JOBS
 from lstmsim.base.keys import keys_of
 from lstmsim.engines.feeds import WINDOW
-from lstmsim.files.scenario.schema import (
-    ARRIVAL_KEYS,
-    MAX_LENGTHS,
-    ArrivalEntry,
-    JobEntry,
-    ScenarioFile,
-    StepsEntry,
-    TraceEntry,
-)
-from lstmsim.files.scenario.schema import STEPS_KEYS as STEPS_KEYS
-from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
+from lstmsim.files.scenario.request_schema import ARRIVAL_KEYS, MAX_LENGTHS, ArrivalEntry, StepsEntry, TraceEntry
+from lstmsim.files.scenario.request_schema import STEPS_KEYS as STEPS_KEYS
+from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange, Memory
 from lstmsim.model.scenario import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
@@ -83,7 +76,7 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)
     assert all(keys_of(JobEntry)[key].default is None for key, said in keys.items() if said == "none")
     chip = {row[0]: row[2] for row in table("key of a chip")}
-    fields = {"memory": Memory, "exchange": Exchange, "cores": ColumnCore}
+    fields = {"memory": Memory, "exchange": Exchange, "devices": Devices, "cores": ColumnCore}
     for key, said in chip.items():
         default = keys_of(fields[key.split(".")[0]])[key.split(".")[-1]]
         assert said == (

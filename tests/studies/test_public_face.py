@@ -133,6 +133,7 @@ def run_board() -> None:
     lstmsim.run_rtl(TINY, "board", random_weights=0, board="ulx3s-85f")
     result = lstmsim.run_board("board", simulator="icarus")
     assert result.equal
+    assert "EQUAL in every admission and finish" in " ".join(result.to_text().split())
     same(result.to_dict(), "board", "run", "board", "--simulator", "icarus")
 
 

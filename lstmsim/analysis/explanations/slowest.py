@@ -99,6 +99,11 @@ class _Condition:
         counts: Numbers = np.where(place >= 0, whole[place] + within, 0)
         return counts
 
+    def without(self, other: _Condition) -> _Condition:
+        """The condition in those cycles in which the other one does not hold."""
+        joint = np.unique(np.concatenate([self.edges, other.edges]))
+        return _Condition(joint, self.at(joint) & ~other.at(joint))
+
     def within(self, start: Numbers, end: Numbers) -> Numbers:
         """In how many cycles of each interval `start <= cycle < end` the condition holds."""
         return self.before(end) - self.before(start)
@@ -119,36 +124,34 @@ def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], share
         rows = np.array(tasks, dtype=np.int64)
         arrived, admitted = trace.task("arrived")[rows], trace.task("admitted")[rows]
         free = _free(program, stays, places)
-        arrived, free, company = _after_company(program, trace, pool, rows, arrived, free)
+        arrived, waits = _after_company(program, trace, pool, rows, arrived)
+        company = arrived - trace.task("arrived")[rows] + waits.within(arrived, admitted)
         shares[rows, _NAMES.index("batch")] = company
+        free = free.without(waits)
         beside = free.within(arrived, admitted)
         if weight_set:
             cores = {place[0] for place in places}
             edges = np.unique(np.concatenate([free.edges, *(loading[core].edges for core in cores)]))
             alone = ~free.at(edges) & np.logical_and.reduce([loading[core].at(edges) for core in cores])
-            beside += _Condition(edges, alone).within(arrived, admitted)
+            beside += _Condition(edges, alone).without(waits).within(arrived, admitted)
         shares[rows, _NAMES.index("queue, weights" if weight_set else "queue, kept")] = beside
         shares[rows, _NAMES.index("queue")] = admitted - trace.task("arrived")[rows] - company - beside
 
 
 def _after_company(
-    program: Program, trace: Trace, pool: int | None, rows: Numbers, arrived: Numbers, free: _Condition
-) -> tuple[Numbers, _Condition, Numbers]:
-    """From when on tasks of a pool waited for a thread, where one was free then, and for how long for company."""
-    none = np.zeros_like(arrived)
+    program: Program, trace: Trace, pool: int | None, rows: Numbers, arrived: Numbers
+) -> tuple[Numbers, _Condition]:
+    """From when on tasks of a pool were in no open window, and when their pool was not ripe after that."""
+    never = _Condition(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))
     if pool is None or program.pools[pool].policy == "continuous":
-        return arrived, free, none
+        return arrived, never
     if program.pools[pool].policy == "window":
         closed = closings(program, trace, pool)
-        since = np.array([closed[number] for number in rows.tolist()], dtype=np.int64)
-        return since, free, since - arrived
+        return np.array([closed[number] for number in rows.tolist()], dtype=np.int64), never
     own = np.array([number for number, task in enumerate(program.tasks) if task.pool == pool], dtype=np.int64)
     came, left = trace.task("arrived")[own].tolist(), trace.task("admitted")[own].tolist()
     edges, holds = unripe(program.pools[pool], came, left)
-    waits = _Condition(np.array(edges, dtype=np.int64), np.array(holds, dtype=bool))
-    joint = np.unique(np.concatenate([free.edges, waits.edges]))
-    both = _Condition(joint, free.at(joint) & ~waits.at(joint))
-    return arrived, both, waits.within(arrived, trace.task("admitted")[rows])
+    return arrived, _Condition(np.array(edges, dtype=np.int64), np.array(holds, dtype=bool))
 
 
 def _of_members(trace: Trace, stints: Stints, spans: CoreSpans) -> CoreSpans:

@@ -21,7 +21,7 @@ from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.unit_names import MEMORY
+from lstmsim.program.unit_names import beside_cores
 
 #: In JSON the chip is a process and rows are its threads, whose numbers begin here.
 PROCESS, FIRST_TRACK = 1, 1000
@@ -36,7 +36,7 @@ def group_name(timeline: Timeline) -> str:
 
 def track_names(rows: Sequence[Row]) -> list[str]:
     """The name of the track of each row. It holds the name of the core if there are several cores."""
-    if len({row.core for row in rows if row.kind != MEMORY}) > 1:
+    if len({row.core for row in rows if not beside_cores(row.kind)}) > 1:
         return [row.name for row in rows]
     return [row.title for row in rows]
 

@@ -19,7 +19,7 @@ from vcd.writer import VCDWriter
 from lstmsim.analysis.timeline import STATES, Row, Timeline
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file, whole_file
-from lstmsim.program.unit_names import MEMORY
+from lstmsim.program.unit_names import beside_cores
 
 #: GTKWave's window and the columns left of the waves, in pixels. The zoom fills the rest of the window with the waves.
 _WINDOW = (1600, 900)
@@ -35,16 +35,16 @@ _FRAME_PIXELS = 200
 
 
 def scope(row: Row) -> str:
-    """The scope in a wave file that holds the variables of a row. A memory belongs to no core."""
+    """The scope in a wave file that holds the variables of a row. A memory or a link belongs to no core."""
     unit = row.title.replace(" ", "" if row.kind == "thread" else "_")
-    return f"lstmsim.{unit}" if row.kind == MEMORY else f"lstmsim.core{row.core}.{unit}"
+    return f"lstmsim.{unit}" if beside_cores(row.kind) else f"lstmsim.core{row.core}.{unit}"
 
 
 def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each core, and those of memories, by the name of the group."""
+    """The rows of each core, and those of memories and links, by the name of the group."""
     result: dict[str, list[Row]] = {}
     for row in rows:
-        result.setdefault(MEMORY if row.kind == MEMORY else f"core {row.core}", []).append(row)
+        result.setdefault(beside_cores(row.kind) or f"core {row.core}", []).append(row)
     return result
 
 

@@ -118,7 +118,8 @@ class Thread:
     def __post_init__(self) -> None:
         if self.ragged:
             self.parts, self.results = [0] * len(self.batch), [0] * len(self.batch)
-            for number, phase in enumerate(self.phases):
+            # weights that are there are not loaded
+            for number, phase in enumerate(self.phases[self.first[0] :], self.first[0]):
                 for iteration in range(phase.repeat):
                     for operation in phase.body.operations:
                         if not self.leaves_out(number, iteration, operation):

@@ -24,7 +24,7 @@ from lstmsim.base.bounds import MAX_JOBS, MAX_STEPS
 from lstmsim.base.csv_table import NUMBER, CsvTable, original, shown
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
-from lstmsim.files.scenario.schema import OWN_STEPS, Measure
+from lstmsim.files.scenario.request_schema import OWN_STEPS, Measure
 from lstmsim.traffic.arrivals import MAX_CYCLE, exact, positive
 
 #: Femtoseconds of a second. Times are read in femtoseconds as long as the earliest time is not known.

@@ -13,7 +13,8 @@ from lstmsim.machines.pools import policy_faults
 from lstmsim.model.batching import Batching
 
 if TYPE_CHECKING:
-    from lstmsim.files.scenario.schema import BatchingEntry, JobEntry, ScenarioFile
+    from lstmsim.files.scenario.request_schema import BatchingEntry
+    from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
     from lstmsim.files.yaml.document import Document
     from lstmsim.model.model import Model
 

@@ -13,7 +13,7 @@ from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
-from lstmsim.files.scenario import schema
+from lstmsim.files.scenario import request_schema, schema
 from lstmsim.files.scenario.first_states import Initials, initial_file
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, blame, file_path, frames_path
 from lstmsim.files.scenario.pinned import pinned_faults
@@ -137,7 +137,7 @@ def _spread(lengths: Lengths | int) -> tuple[Sequence[int], dict[int, float]]:
     from lstmsim.traffic.lengths import possible, shares
 
     numbers = possible(lengths)
-    return numbers, shares(lengths) if len(numbers) <= schema.MAX_LENGTHS else {}
+    return numbers, shares(lengths) if len(numbers) <= request_schema.MAX_LENGTHS else {}
 
 
 def _in_order(numbers: Sequence[int]) -> Lengths:
@@ -284,10 +284,10 @@ class JobReader:
         self.machine, self.tally = _Machine(document, chip), Tally()
         self.counts, self.total, self.different = [0] * len(models), 0, 0
         self._numbers: dict[Hashable, set[int]] = {}
-        self._files: dict[tuple[str, schema.Measure], Sequence[int] | InputError] = {}
+        self._files: dict[tuple[str, request_schema.Measure], Sequence[int] | InputError] = {}
         # most scenarios have neither files of arrivals nor jobs that begin with given states
         arrivals = [each.arrival for each in self.entries if each is not None]
-        files = any(isinstance(each, schema.ArrivalEntry) and each.kind == "file" for each in arrivals)
+        files = any(isinstance(each, request_schema.ArrivalEntry) and each.kind == "file" for each in arrivals)
         self.traces: Traces | None = None
         self.initials: Initials | None = None
         if files or (order is not None and order.arrivals is not None):
@@ -335,8 +335,8 @@ class JobReader:
     def _count(self, index: int, entry: schema.JobEntry) -> int:
         """Count the jobs of an entry: its `count`, or all rows of its file if `count` is left out."""
         process, path = entry.arrival, ("jobs", index, "arrival")
-        if isinstance(process, schema.ArrivalEntry):
-            mistakes = schema.arrival_mistakes(process)
+        if isinstance(process, request_schema.ArrivalEntry):
+            mistakes = request_schema.arrival_mistakes(process)
             for key, text in mistakes:
                 self.document.blame((*path, key), text)
             if mistakes or self.clock is None:
@@ -365,7 +365,7 @@ class JobReader:
             self.document.blame(place, f"{text}; {{kind: list, values: [...]}} draws from some")
         elif lengths is not None:
             numbers, parts = _spread(lengths)
-            seed = entry.steps.seed if isinstance(entry.steps, schema.StepsEntry) else 0
+            seed = entry.steps.seed if isinstance(entry.steps, request_schema.StepsEntry) else 0
             several = tuple(parts.items()) if len(parts) > 1 else ()
             steps = StepsRead(lengths, (seed, *self.keys[index], "steps"), numbers, several)
             steps = None if self._too_different(place, entry, model, numbers) else steps
@@ -380,7 +380,7 @@ class JobReader:
     ) -> bool:
         """Tell, and note, whether these numbers of steps and those before are more than are simulated."""
         new = len(numbers)
-        if not self.single and new <= schema.MAX_LENGTHS:
+        if not self.single and new <= request_schema.MAX_LENGTHS:
             # serving keeps tables for each entry, so that no two entries are alike there
             alike = (id(model), named_cores(entry), entry.split, entry.batch, entry.threads)
             seen = self._numbers.setdefault(alike, set())
@@ -388,28 +388,28 @@ class JobReader:
             seen.update(numbers)
             new = len(seen) - before
         before, self.different = self.different, self.different + new
-        if not before <= schema.MAX_LENGTHS < self.different:
+        if not before <= request_schema.MAX_LENGTHS < self.different:
             return False
         text = f"may be {self.different:,} different numbers, with those of the jobs before"
-        hint = "; per_step makes fewer of a column" if isinstance(entry.steps, schema.StepsEntry) else ""
-        self.document.blame(place, f"{text}, at most {schema.MAX_LENGTHS:,} are simulated{hint}")
+        hint = "; per_step makes fewer of a column" if isinstance(entry.steps, request_schema.StepsEntry) else ""
+        self.document.blame(place, f"{text}, at most {request_schema.MAX_LENGTHS:,} are simulated{hint}")
         return True
 
     def _lengths(self, index: int, entry: schema.JobEntry, own: int | None) -> Lengths | int | None:
-        if isinstance(entry.steps, schema.StepsEntry):
+        if isinstance(entry.steps, request_schema.StepsEntry):
             return self._of_kind(index, entry, entry.steps)
         if isinstance(entry.steps, list):
             return _in_order(entry.steps)
-        return self._column(index, entry, schema.OWN_STEPS) or own if entry.steps is None else entry.steps
+        return self._column(index, entry, request_schema.OWN_STEPS) or own if entry.steps is None else entry.steps
 
-    def _of_kind(self, index: int, entry: schema.JobEntry, steps: schema.StepsEntry) -> Lengths | None:
+    def _of_kind(self, index: int, entry: schema.JobEntry, steps: request_schema.StepsEntry) -> Lengths | None:
         place: DataPath = ("jobs", index, "steps")
-        mistakes = schema.steps_mistakes(steps)
+        mistakes = request_schema.steps_mistakes(steps)
         for key, text in mistakes:
             self.document.blame((*place, key), text)
         if mistakes:
             return None
-        drawn = schema.random_lengths(steps)
+        drawn = request_schema.random_lengths(steps)
         if drawn is not None:
             return drawn
         if steps.kind == "empirical":
@@ -420,9 +420,9 @@ class JobReader:
             text = "column takes the steps from the rows of a file of arrivals, and this job comes from none"
             self.document.blame((*place, "kind"), f"{text}: empirical draws from the rows of any file")
             return None
-        return self._column(index, entry, schema.measure_of(steps))
+        return self._column(index, entry, request_schema.measure_of(steps))
 
-    def _column(self, index: int, entry: schema.JobEntry, measure: schema.Measure) -> Lengths | None:
+    def _column(self, index: int, entry: schema.JobEntry, measure: request_schema.Measure) -> Lengths | None:
         """Give the steps that stand in the rows of an entry's file of arrivals; None if there are none."""
         rows = self._rows(index, entry)
         column = None if rows is None else rows.steps(measure)
@@ -436,11 +436,11 @@ class JobReader:
             self.document.mistakes.extend(() if reported else error.mistakes)
             return None
 
-    def _of_file(self, place: DataPath, steps: schema.StepsEntry) -> Sequence[int]:
+    def _of_file(self, place: DataPath, steps: request_schema.StepsEntry) -> Sequence[int]:
         # most scenarios have no such file
         from lstmsim.files.scenario.arrival_file import read_lengths
 
-        key = file_path(self.document, place, steps.path), schema.measure_of(steps)
+        key = file_path(self.document, place, steps.path), request_schema.measure_of(steps)
         return read_once(self._files, key, key[0], self.document, place, lambda: read_lengths(*key))
 
     def _weigh(
@@ -462,7 +462,7 @@ class JobReader:
     def _record(self, index: int, entry: schema.JobEntry, model: Model, steps: StepsRead) -> JobRecord:
         """Make the record of an entry without mistakes."""
         document, path, process, rows = self.document, ("jobs", index), entry.arrival, self._rows(index, entry)
-        drawn = isinstance(process, schema.ArrivalEntry) or rows is not None
+        drawn = isinstance(process, request_schema.ArrivalEntry) or rows is not None
         words = None if rows is None else rows.tenants
         return JobRecord(
             entry,
@@ -471,7 +471,9 @@ class JobReader:
             self.tenants[index],
             None if words is None else tuple(f"{self.tenants[index]}/{word}" for word in words),
             self.counts[index],
-            schema.describe(process) if isinstance(process, schema.ArrivalEntry) and rows is None else None,
+            request_schema.describe(process)
+            if isinstance(process, request_schema.ArrivalEntry) and rows is None
+            else None,
             rows,
             document.place((*path, "arrival")) if drawn else "",
             None if self.initials is None else self.initials.follows(index),

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from lstmsim.base.checks import DataPath
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.models import file_path
-from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry
+from lstmsim.files.scenario.request_schema import ArrivalEntry
+from lstmsim.files.scenario.schema import InitialEntry, JobEntry
 from lstmsim.files.yaml.document import Document
 from lstmsim.model.model import Model
 

@@ -22,7 +22,8 @@ from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, na
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
 from lstmsim.files.scenario.pinned import homes_of, is_pinned
-from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, ScenarioFile, StepsEntry, Text, check
+from lstmsim.files.scenario.request_schema import ArrivalEntry, StepsEntry
+from lstmsim.files.scenario.schema import InitialEntry, JobEntry, ScenarioFile, Text, check
 from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.machines.registry import target_of
 from lstmsim.model.batching import Batching

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lstmsim.base.checks import DataPath
-from lstmsim.files.scenario.schema import ArrivalEntry, JobEntry
+from lstmsim.files.scenario.request_schema import ArrivalEntry
+from lstmsim.files.scenario.schema import JobEntry
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.target import Target
 from lstmsim.model.scenario import Chip

@@ -16,8 +16,8 @@ from lstmsim.files.scenario.entries import JobRecord
 from lstmsim.files.scenario.jobs import offers_of
 from lstmsim.files.scenario.models import left_out
 from lstmsim.files.scenario.pinned import homes_of
+from lstmsim.files.scenario.request_schema import ArrivalEntry
 from lstmsim.files.scenario.scenario_file import apply_overrides, checked_scenario, open_scenario
-from lstmsim.files.scenario.schema import ArrivalEntry
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.traffic.arrivals import ClosedLoop, Stream, arrival_arrays, deadline_arrays
 from lstmsim.traffic.lengths import InOrder, length_arrays

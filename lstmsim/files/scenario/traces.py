@@ -9,7 +9,7 @@ from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario import schema
+from lstmsim.files.scenario import request_schema, schema
 from lstmsim.files.scenario.models import file_path
 from lstmsim.files.yaml.document import Document
 
@@ -39,7 +39,7 @@ class Rows:
         words = self.file.labels.get(self.tenant_column)
         return None if words is None else [words[number] for number in self.numbers]
 
-    def steps(self, measure: schema.Measure) -> list[int] | None:
+    def steps(self, measure: request_schema.Measure) -> list[int] | None:
         """Give the steps of each row; None if the file has no such columns."""
         column = self.file.lengths.get(measure)
         return None if column is None else [column[number] for number in self.numbers]
@@ -50,13 +50,13 @@ class _Source:
     """A file of arrivals as a scenario names it."""
 
     place: DataPath
-    entry: schema.ArrivalEntry | schema.TraceEntry
+    entry: request_schema.ArrivalEntry | request_schema.TraceEntry
     shared: bool
 
     @property
     def job(self) -> str | None:
         """Word of the rows that are taken; None: all rows."""
-        return self.entry.job if isinstance(self.entry, schema.ArrivalEntry) else None
+        return self.entry.job if isinstance(self.entry, request_schema.ArrivalEntry) else None
 
     @property
     def words(self) -> set[str]:
@@ -149,7 +149,7 @@ class Traces:
         return self.whole is not None and "arrival" not in entry.given
 
     def _source(self, index: int, entry: schema.JobEntry) -> _Source | None:
-        if isinstance(entry.arrival, schema.ArrivalEntry) and entry.arrival.kind == "file":
+        if isinstance(entry.arrival, request_schema.ArrivalEntry) and entry.arrival.kind == "file":
             return _Source(("jobs", index, "arrival"), entry.arrival, shared=False)
         if self.whole is not None and self._shares(entry):
             return _Source(("arrivals",), self.whole, shared=True)
@@ -178,14 +178,14 @@ class Traces:
         """Give the columns that all entries together need of the file of a source."""
         from lstmsim.files.scenario.arrival_file import Wanted
 
-        words, measures = dict.fromkeys(sorted(source.words)), dict[schema.Measure, None]()
+        words, measures = dict.fromkeys(sorted(source.words)), dict[request_schema.Measure, None]()
         for index, entry in enumerate(self.entries):
             other = None if entry is None else self._source(index, entry)
             if entry is None or other is None or self._key(other) != self._key(source):
                 continue
             words |= dict.fromkeys(sorted(other.words))
-            if isinstance(entry.steps, schema.StepsEntry) and entry.steps.kind == "column":
-                measures[schema.measure_of(entry.steps)] = None
+            if isinstance(entry.steps, request_schema.StepsEntry) and entry.steps.kind == "column":
+                measures[request_schema.measure_of(entry.steps)] = None
         return Wanted(tuple(words), tuple(measures), source.entry.speedup, source.entry.rows)
 
     def _filtered(self, file: ArrivalFile, source: _Source) -> Sequence[int]:

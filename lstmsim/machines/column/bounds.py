@@ -130,25 +130,28 @@ def axes(core: ColumnCore) -> dict[str, tuple[Any, ...]]:
 def loads(chip: ColumnNpu, cores: Sequence[Cores], counts: Sequence[int], jobs: Sequence[Job]) -> Column | None:
     """The cycles that the memory beside the chip needs for what must be loaded; None without such a memory.
 
-    Of a weight set that no core of its job holds, what exceeds the largest of them is loaded again in every step. All
-    other weight sets together are loaded as far as they exceed what all cores hold.
+    Of a weight set that no core of its job holds, what exceeds the largest of them is loaded again in every step, once
+    for all members of a batch. All other weight sets together are loaded as far as they exceed what all cores hold.
     """
     if chip.memory is None or any(core.weight_kib is None for core in cores):
         return None
     rooms = [np.asarray(core.weight_kib) * 8192 // core.weight_bits for core in cores]
     entry_of = [number for number, count in enumerate(counts) for _ in range(count)]
     least_bits = reduce(np.minimum, [np.asarray(core.weight_bits) for core in cores])
-    streamed: Column = np.asarray(0)
+    # by the most members of a batch, for which one transfer does
+    streamed: dict[int, Column] = {}
     once: dict[Model, Column] = {}
     for job in jobs:
         weights = job.model.macs_per_step
         room = reduce(np.maximum, [rooms[entry_of[each]] for each in job.allowed(len(entry_of))])
         over = np.maximum(weights - room, 0)
-        if not job.split and not job.may_leave and job.batching is None:
-            streamed = streamed + job.steps * over
+        if not job.split and not job.may_leave:
+            members = 1 if job.batching is None else job.batching.max_batch_size
+            streamed[members] = streamed.get(members, np.asarray(0)) + job.steps * over
             once[job.model] = np.where(over > 0, 0, weights)
     held = sum(room * count for room, count in zip(rooms, counts, strict=True))
-    bits = (streamed + np.maximum(sum(once.values()) - held, 0)) * least_bits
+    always = sum(-(-each // members) for members, each in streamed.items())
+    bits = (always + np.maximum(sum(once.values()) - held, 0)) * least_bits
     # rounded down in parts that are exact: a bound may be too small
     rate = Fraction(str(chip.memory.gb_per_s)) * 8000 / Fraction(str(chip.frequency_mhz))
     return np.floor(np.asarray(bits, dtype=np.float64) / float(rate) * (1 - 1e-9)).astype(np.int64)

@@ -14,9 +14,9 @@ import numpy as np
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.passes import TAIL, Group, Share, Source, Tiles, Wait, column_groups, wanted
+from lstmsim.machines.column.passes import Group, Share, Source, Tiles, Wait, column_groups, wanted
 from lstmsim.machines.column.phases import kept_phases, operations_per_step, what_is_read
-from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
+from lstmsim.machines.column.shape import TAIL, StageShape, issue_order, pass_shapes
 from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.delta import Flags, Rule, grouped, sent_run

@@ -8,6 +8,7 @@ from importlib.resources import files as package_files
 from lstmsim.base.errors import Mistake
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.rtl.board import board_files as board_files
+from lstmsim.machines.column.rtl.board import path_words as path_words
 from lstmsim.machines.column.rtl.board import schedule_mistakes as schedule_mistakes
 from lstmsim.machines.column.rtl.events import events as events
 from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
@@ -29,7 +30,7 @@ from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-TOP, TESTBENCH, TIMING_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY"
+TOP, TESTBENCH, TIMING_DEFINE, NETLIST_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY", "NPU_NETLIST"
 #: Instance in the Verilog text -> the part as which its cells are counted.
 PARTS = {
     "array": "array",

@@ -6,148 +6,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-from lstmsim.base.records import record
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORDER
 from lstmsim.machines.column.rtl.lanes.operations import places as places_of
 from lstmsim.machines.column.rtl.layout import bits_of
-from lstmsim.machines.column.shape import LATENCIES, StageShape, begins, depths, outputs, pass_shapes
+from lstmsim.machines.column.shape import LATENCIES, begins, depths, pass_shapes
+from lstmsim.machines.column.sizes import Sizes, element_bits
 from lstmsim.machines.hardware import ENERGY_CLASSES, Demand, Hardware, Part, Stored, TailLanes, chosen, layers_of
-from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, Stage, kinds, segments
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, kinds, segments
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import Multiplier, once, per_unit
 from lstmsim.model.numerics.fixed_point import TABULATED
-
-
-def element_bits(core: ColumnCore, precision: Precision) -> int:
-    """Bits of what the array of a core takes of a vector: an element, or its change, which has a bit more."""
-    return precision.vector_bits + (core.delta is not None)
-
-
-@record
-class Sizes:
-    """What the parts of a core are as large as."""
-
-    core: ColumnCore
-    models: tuple[Model, ...]  # all models that it runs
-    precision: Precision  # the widths of all numbers
-    stored: Stored  # what the jobs need in addition to the models
-
-    @cached_property
-    def layers(self) -> Sequence[Layer]:
-        return layers_of(self.models)
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        return tuple(dict.fromkeys(layer.cell for layer in self.layers))
-
-    @cached_property
-    def stages(self) -> Sequence[tuple[Stage, int]]:
-        """The stages of all kinds of cells, each with the units of a row block."""
-        stages = [stage for cell in self.cells for stage in cell.stages]
-        return [(stage, self.core.units_per_block(stage)) for stage in stages]
-
-    @property
-    def element_bits(self) -> int:
-        """Bits of what the array takes of a vector: an element, or its change, which has a bit more."""
-        return element_bits(self.core, self.precision)
-
-    @property
-    def places(self) -> int:
-        """How many inferences have vectors and states of their own: those of each thread."""
-        return self.core.threads * self.stored.inferences
-
-    @cached_property
-    def rows(self) -> int:
-        """Rows of multipliers that are built: the most that a row block takes."""
-        return max(units * len(stage.gates) for stage, units in self.stages)
-
-    @cached_property
-    def slots(self) -> int:
-        """Sums that a row keeps apart."""
-        return max(len(gate.sums) for stage, _ in self.stages for gate in stage.gates)
-
-    @cached_property
-    def sums(self) -> int:
-        """Sums of a unit: the adapters of a lane."""
-        return max(len(stage.sums) for stage, _ in self.stages)
-
-    @cached_property
-    def shapes(self) -> Sequence[Sequence[StageShape]]:
-        """For each model the stages of all its passes."""
-        passes = ([layer for layer in model.layers for _ in range(layer.directions)] for model in self.models)
-        return [[shape for layer in own for shape in pass_shapes(layer, self.core)] for own in passes]
-
-    @cached_property
-    def turns(self) -> Sequence[int]:
-        """For each model the turns of a step of all its passes; in sum the words of adapter constants."""
-        width = self.core.tail_width
-        return [sum(len(each.blocks) * -(-each.units_per_block // width) for each in own) for own in self.shapes]
-
-    @cached_property
-    def vectors(self) -> Mapping[tuple[Cell, str], int]:
-        """Elements of a thread in each vector memory: one for each kind of cell and vector that it writes.
-
-        Two steps of a vector are kept, all steps of one that a layer above reads when its own layer is through.
-        """
-        most: dict[tuple[Cell, str], int] = {}
-        for model in self.models:
-            for key, elements in self._vectors(model).items():
-                most[key] = max(most.get(key, 0), elements)
-        return most
-
-    def _vectors(self, model: Model) -> Mapping[tuple[Cell, str], int]:
-        by_layer, top = model.layer_order == "layer", len(model.layers) - 1
-        steps = max(1, self.stored.steps.get(model.name, 1))
-        total: dict[tuple[Cell, str], list[int]] = {}
-        for number, layer in enumerate(model.layers):
-            for node in outputs(layer.cell):
-                every = by_layer and number < top and node == layer.cell.output
-                elements = layer.width(node) * layer.directions * (steps if every else 2)
-                total.setdefault((layer.cell, node), []).append(elements)
-        # A layer's elements are free again when the layer above is through.
-        return {
-            key: max(map(sum, zip(own, [*own[1:], 0], strict=True))) if by_layer else sum(own)
-            for key, own in total.items()
-        }
-
-    @cached_property
-    def words(self) -> Mapping[str, int]:
-        """Bits of what the control hands on, by name."""
-        core, most = self.core, max(self.vectors.values(), default=1)
-        shapes = list(chain(*self.shapes))
-        widths = [each.layer.width(vector) for each in shapes for vector in each.stage.vectors]
-        frames = sum(self.stored.frames.values()) * -(-max(layer.width("x") for layer in self.layers) // core.ep)
-        weights = sum(len(each.blocks) * sum(map(each.groups, each.stage.vectors)) for each in shapes)
-        return {
-            "thread": bits_of(core.threads - 1),
-            "job": bits_of(self.stored.jobs - 1),
-            # a row of the control store is a stage of a pass
-            "row": (len(shapes) - 1).bit_length(),
-            "read": bits_of(sum(len(each.stage.vectors) for each in shapes) - 1),
-            "step": bits_of(max([1, *self.stored.steps.values()])),
-            "block": bits_of(max(len(each.blocks) for each in shapes)),
-            "group": bits_of(max(each.groups(vector) for each in shapes for vector in each.stage.vectors)),
-            "unit": bits_of(max([core.ep, *widths])),
-            "bank": bits_of(core.threads * core.accumulator_banks - 1),
-            "weight": bits_of(weights),
-            "frame": bits_of(frames),
-            "element": bits_of(self.places * most),
-            "turn": bits_of(self.places * max(self.turns)),
-            "constant": bits_of(sum(self.turns)),
-        }
-
-    @cached_property
-    def kept(self) -> bool:
-        """Whether all steps of some layer are kept for the layer above."""
-        return any(model.layer_order == "layer" and len(model.layers) > 1 for model in self.models)
-
 
 #: Bits of a word that the host writes.
 HOST_BITS = 32
@@ -192,11 +67,11 @@ def array(sizes: Sizes, summed: int) -> Part:
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
-    # One register reads the constants, one follows each operation; from 5 on one follows the parts of the product.
-    chosen_at = 2 if convert > 5 else min(convert, 1)
+    # One register reads the constants (from 6 on a second one holds them), one follows each operation; from 5 on one
+    # follows the parts of the product.
+    selected, late = min(convert, 1), int(convert > 5)
     partial, shifted, saturated, added = (int(convert > least) for least in (4, 2, 3, 6))
-    multiplied = convert - chosen_at - partial - shifted - saturated - added
-    selected = min(chosen_at, 1)
+    multiplied = convert - selected - late - partial - shifted - saturated - added
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
@@ -204,7 +79,7 @@ def adapter(sizes: Sizes) -> Part:
     constants = precision.multiplier_bits + shift + _BIAS_BITS
     parts = total + 2 * precision.multiplier_bits + 2
     products = selected * total + partial * parts + multiplied * moved
-    along = (partial + multiplied) * (shift + _BIAS_BITS) + shifted * _BIAS_BITS
+    along = (partial + multiplied) * (shift + _BIAS_BITS) + shifted * _BIAS_BITS + late * constants
     registers = products + along + (shifted + added) * moved + saturated * precision.tail_bits
     # Products of parts of the operands are added, the product is rounded, the bias is added.
     adders = 2 * moved + total
@@ -227,7 +102,7 @@ def adapter(sizes: Sizes) -> Part:
                 word,
                 writes=1,
                 instant=selected == 0,
-                behind=((partial + multiplied + shifted, count * _BIAS_BITS),),
+                behind=((late + partial + multiplied + shifted, count * _BIAS_BITS),),
                 written=HOST_BITS,
             ),
         ),
@@ -279,7 +154,11 @@ def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
     return Part(
         "weights",
         registers=further * word,
-        memories=(Demand("weights", words * word, word, writes=1, instant=instant, behind=((further, word),), written=HOST_BITS),),
+        memories=(
+            Demand(
+                "weights", words * word, word, writes=1, instant=instant, behind=((further, word),), written=HOST_BITS
+            ),
+        ),
     )
 
 
@@ -581,6 +460,17 @@ class _ColumnHardware(Hardware):
             single += once(cell, precision)
         return TailLanes(core.tail_width, lane + shared, single)
 
+    def of_one_device(self, chip: ColumnNpu) -> ColumnNpu:
+        """The cores of the first device; `InputError` if the devices differ."""
+        if chip.device_count == 1:
+            return chip
+        each = len(chip.cores) // chip.device_count
+        own = chip.cores[:each]
+        if chip.cores != own * chip.device_count:
+            text = "devices with different cores are looked at one by one: give a chip of one of them"
+            raise InputError(Mistake(f"chip {chip.name}: devices", text))
+        return replace(chip, name=f"{chip.name} (each of {chip.device_count} devices)", cores=own, devices=None)
+
     @property
     def not_counted(self) -> str:
         """What neither multipliers nor logic count."""
@@ -593,6 +483,8 @@ class _ColumnHardware(Hardware):
     def not_in_energy(self, chip: ColumnNpu) -> str:
         """The external memory of the chip, and what skipped columns save."""
         texts = ["what is read from the memory beside the chip is not in it"] if chip.memory else []
+        if chip.device_count > 1:
+            texts.append("what goes over links between devices is not in it")
         if any(core.delta for core in chip.cores):
             texts.append("columns that are skipped count as if they were multiplied")
         return ", and ".join(texts)

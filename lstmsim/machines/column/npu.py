@@ -1,4 +1,4 @@
-"""The column-wise NPU: descriptions of a core, of the external memory of a chip, of the chip; and its words.
+"""The column-wise NPU: descriptions of a core, of the memory and the links of a chip, of the chip; and its words.
 
 Sources: column-wise LSTM patent (PE array, adder tree with configurable tail, threads). The patent gives no latency;
 the defaults are an assumption, because a deeply pipelined Stratix 10 design is of that size and both of
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from lstmsim.base import bounds
 from lstmsim.base.checks import checked
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
@@ -50,8 +50,13 @@ _ROW_ORDER = "assumption, because the patent leaves it open; row order needs the
 _ON_CHIP = "assumption, because the patent's weights stay on the chip"
 _DRAM = "assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load"
 _TWO_BLOCKS = "assumption, because one in use and one that comes are the least that hides a transfer"
+_TWO_FPGAS = "assumption, because two are the fewest that have a link"
+_ONE_FPGA = "assumption, because the patent describes one device"
 _ACROSS = "assumption, because a write, a few registers across a die and a read take about that"
 _AS_TAIL = "assumption, because it is what the tail unit gives in a cycle by default"
+_LTL = "Caulfield et al., MICRO 2016 (doi 10.1109/MICRO.2016.7783710), the network of Brainwave's FPGAs"
+_LTL_TRIP = f"{_LTL}: a round trip in a rack takes just under 3 us, and half of 3 us is 375 cycles at 250 MHz"
+_LTL_WIDTH = f"{_LTL}: 40 Gb/s are 160 bits a cycle at 250 MHz, 20 elements of 8 bits (headers not counted)"
 
 
 def _depth(meaning: str, low: int = 1, source: str = _DEEP, vary: bool = True) -> Key:
@@ -381,6 +386,9 @@ WORDS = {
         behind="array",
     ),
     "exchange": Words(glossary="sends a core's share of h to the other cores of its job", behind="tail"),
+    "link": Words(
+        glossary="sends what cores of a device have sent on to the other devices of a job", behind="exchange"
+    ),
     "memory": Words(
         glossary="DRAM or HBM beside the chip, shared by its cores: from there come weights that do not stay on it",
         behind="exchange",
@@ -426,12 +434,43 @@ class Exchange:
         return mistakes_of(self)
 
 
+@checked("devices")
+@record
+class Devices(Exchange):
+    """The devices (FPGAs) that a chip stands for, and the links between them: one more level of the exchange.
+
+    Each device has as many of the cores, and one link to all other devices.
+
+    >>> Devices(latency_cycles=0).visible_cycles, Devices(width=100).rate(Exchange().rate(tail_width=64))
+    (1, 64)
+    """
+
+    latency_cycles: Annotated[
+        int, _depth("from an element's turn on the link until other devices can read it", 0, _LTL_TRIP, vary=False)
+    ] = 375
+    width: Annotated[int, _rate("elements that the link of a device takes", _LTL_WIDTH, vary=False)] = 20
+    count: Annotated[int, _count("devices", bounds.MAX_CORES, _TWO_FPGAS, vary=False)] = 2
+
+
+def device_faults(devices: int, cores: int, memory: bool) -> list[tuple[str, str]]:
+    """Why so many cores cannot be on so many devices, as (key, sentence) pairs.
+
+    >>> device_faults(2, 3, memory=False)
+    [('devices.count', 'must share out the cores evenly: 3 cores on 2 devices')]
+    """
+    if cores % devices:
+        return [("devices.count", f"must share out the cores evenly: {cores} cores on {devices} devices")]
+    if memory and devices > 1:
+        return [("memory", "one memory serves all cores, and several devices have one each: leave out one of both")]
+    return []
+
+
 @checked("chip")
 @record
 class ColumnNpu:
-    """A chip: one clock, one or more cores, equal or not, perhaps a memory.
+    """A chip: one clock, one or more cores, equal or not, perhaps a memory. It may stand for several linked devices.
 
-    `InputError` if a core cannot be built.
+    `InputError` if a core cannot be built, or if the cores cannot be shared out over the devices.
 
     >>> ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),)).cores[0].ep
     4
@@ -446,9 +485,26 @@ class ColumnNpu:
     ] = Exchange()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
+    devices: Annotated[Devices | None, Key("several devices, and the links between them", source=_ONE_FPGA)] = None
 
     def __post_init__(self) -> None:
         check_description(self)
+        faults = device_faults(self.device_count, len(self.cores), self.memory is not None)
+        refuse(Mistake(f"chip {self.name}: {key}", text) for key, text in faults)
+
+    def device_of(self, core: int) -> int:
+        """The device of a core: the first cores are on the first device.
+
+        >>> chip = ColumnNpu("two", 260, (ColumnCore(npe=64, ep=4, vp=16),) * 4, devices=Devices(count=2))
+        >>> [chip.device_of(core) for core in range(4)]
+        [0, 0, 1, 1]
+        """
+        return core * self.device_count // len(self.cores)
+
+    @property
+    def device_count(self) -> int:
+        """How many devices the chip stands for."""
+        return 1 if self.devices is None else self.devices.count
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:

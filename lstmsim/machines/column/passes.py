@@ -7,27 +7,36 @@ stage reads it. Results become visible in the order of units, so a tile waits fo
 One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
 
 Tiles are in `lstmsim.machines.column.passes`. A tail operation is one segment of one row block. An exchange operation
-sends one vector's elements of one row block to the other cores of a job.
+sends one vector's elements of one row block to the other cores of a job, and a link operation sends them on from there
+to other devices.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, Exchange, Latency
-from lstmsim.machines.column.shape import StageShape, begins, depths, issue_order, pass_shapes
+from lstmsim.machines.column.shape import (
+    ARRAY,
+    EXCHANGE,
+    LINK,
+    TAIL,
+    WHOLE,
+    Spread,
+    StageShape,
+    begins,
+    depths,
+    issue_order,
+    pass_shapes,
+)
 from lstmsim.model.cell import Cell, Segment, kinds, segment_of, segments, segments_by_stage
 from lstmsim.model.model import Layer
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
-
-#: Number of the array among the units of a core.
-ARRAY = 0
 
 
 class Read(NamedTuple):
@@ -76,6 +85,9 @@ class Share:
     apart: int = 1  # how far apart they stand there
     # the results as other cores see them, after the exchange unit; None if no other core reads them
     sent: Read | None = None
+    # the results as other devices see them, after the link; None if no other device reads them
+    linked: Read | None = None
+    device: int = 0  # the device of the member's core
 
     @cached_property
     def own(self) -> Read:
@@ -94,11 +106,11 @@ class Source:
     phase: int = NONE
     mirrored: bool = False
 
-    def read_on(self, core: int) -> list[Read]:
-        """The elements as they are seen on one of the task's cores."""
+    def read_on(self, core: int, device: int = 0) -> list[Read]:
+        """The elements as they are seen on one of the task's cores, which is on that device."""
         reads = []
-        for share, own, sent in self._reads:
-            read = own if share.core == core else sent
+        for share, own, sent, linked in self._reads:
+            read = own if share.core == core else sent if share.device == device else linked
             assert read is not None, "what others read is sent"
             reads.append(read)
         return reads
@@ -108,12 +120,17 @@ class Source:
         return self._reads[inference][1]
 
     @cached_property
-    def _reads(self) -> list[tuple[Share, Read, Read | None]]:
-        """For each share what its own core sees and what others see, made once for all who read it."""
-        return [(each, self._changed(each.own), each.sent and self._changed(each.sent)) for each in self.shares]
+    def _reads(self) -> list[tuple[Share, Read, Read | None, Read | None]]:
+        """For each share what its own core sees, other cores and other devices, made once for all who read it."""
+        changed = self._changed
+        return [(each, changed(each.own), changed(each.sent), changed(each.linked)) for each in self.shares]
 
-    def _changed(self, read: Read) -> Read:
-        return Read(*read[:6], self.lag, self.phase, self.mirrored)
+    @overload
+    def _changed(self, read: Read) -> Read: ...
+    @overload
+    def _changed(self, read: None) -> None: ...
+    def _changed(self, read: Read | None) -> Read | None:
+        return read and Read(*read[:6], self.lag, self.phase, self.mirrored)
 
 
 class Group(NamedTuple):
@@ -275,13 +292,7 @@ class Tiles:
         return list(range(rows.size - len(blocks), rows.size))
 
 
-#: Number of the tail unit among the units of a core.
-TAIL = 1
-
-#: Number of the exchange unit, where a core has one.
-EXCHANGE = 2
-
-#: Where in the body the operations of each segment of a share begin: by stage, segment and unit (tail or exchange).
+#: Where in the body the operations of each segment of a share begin: by stage, segment and unit (tail, exchange, link).
 Homes = Mapping[tuple[int, int, int], Home]
 
 #: Cells with other latencies or tails whose reads are kept: a sweep has some hundreds, each is a few numbers.
@@ -343,35 +354,6 @@ def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[in
     return overlaps
 
 
-@record
-class Spread:
-    """The members of a task over which a pass is spread, or the inferences of a batch, which are all on one.
-
-    >>> Spread((0, 1), (0, 1)).sends_to(0, ["h"]), Spread().sends_to(0, ["h"])
-    (True, False)
-    """
-
-    members: tuple[int, ...] = (0,)  # for each share of the pass's units, the member that has it
-    cores: tuple[int, ...] = (0,)  # for each share, the number of its member's core among the task's cores
-    readers: tuple[int, ...] = ()  # the cores on which the layer above reads h
-    exchange: Exchange = field(default_factory=Exchange)  # the links between cores
-    batch: int = 1  # how many inferences; if more than 1, each is a share that has all units
-
-    @staticmethod
-    def of_batch(batch: int) -> Spread:
-        """A batch of inferences on one thread of one core."""
-        return Spread((0,) * batch, (0,) * batch, batch=batch)
-
-    def sends_to(self, share: int, readers: Sequence[str]) -> bool:
-        """Tell whether another core reads a share of a vector."""
-        cores = {*(self.cores if "h" in readers else ()), *(self.readers if "above" in readers else ())}
-        return bool(cores - {self.cores[share]})
-
-
-#: A pass on one core.
-WHOLE = Spread()
-
-
 class _Pass:
     """One step of a pass.
 
@@ -408,9 +390,7 @@ class _Pass:
                 ends = Tiles.of(shape, self.place, groups, self.spread.members[share]).write(rows)
                 for segment in own:
                     self._tails(share, rows, segment, ends)
-                    sent = self._sent(share, segment)
-                    if sent:
-                        self._sends(share, rows, segment, sent)
+                    self._sends(share, rows, segment)
 
     def _write_batch(self, rows: BodyWriter) -> None:
         """Write the operations of a batch: stage after stage, first tiles, then tails, segment by segment.
@@ -473,28 +453,44 @@ class _Pass:
                 inference=share if self.spread.batch > 1 else 0,
             )
 
-    def _sends(self, share: int, rows: BodyWriter, segment: Segment, nodes: Sequence[str]) -> None:
-        """Write the exchange operations that send these nodes of a segment: row block by row block, node by node.
+    def _sends(self, share: int, rows: BodyWriter, segment: Segment) -> None:
+        """Write the operations that send nodes of a segment: row block by row block, node by node.
 
-        They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
-        visible by their turns.
+        They wait for the first units only: no more is taken in a cycle than comes, so the others are there by their
+        turns. What goes over the link has come over the exchange.
         """
-        exchange = self.spread.exchange
-        shape, where = self.shapes[share][segment.stage], (segment.stage, segment.index)
-        rate, tails = exchange.rate(shape.core.tail_width), self.homes[share][*where, TAIL]
-        rows.begin(self.homes[share][*where, EXCHANGE])
-        for block, units in enumerate(shape.blocks):
-            taken = -(-units // rate)
-            for node in nodes:
-                rows.need(tails, block, shape.visible_cycles(node))
-                rows.operation(
-                    EXCHANGE,
-                    "exchange",
-                    (*self.place, block, 0, *where),
-                    cycles=taken,
-                    result_cycles=taken - 1 + exchange.visible_cycles,
-                    member=self.spread.members[share],
-                )
+        shape, where, homes = self.shapes[share][segment.stage], (segment.stage, segment.index), self.homes[share]
+        member, spread = self.spread.members[share], self.spread
+        sent = self._sent(EXCHANGE, share, segment)
+        device = spread.device(spread.cores[share])
+        levels = ((EXCHANGE, EXCHANGE, member), (LINK, device, spread.first_sender + member))
+        for level, unit, own in levels:
+            nodes = sent if level == EXCHANGE else self._sent(LINK, share, segment)
+            way, rate = self._way(level, shape.core)
+            if nodes:
+                rows.begin(homes[*where, level])
+            for block, units in enumerate(shape.blocks):
+                taken = -(-units // rate)
+                for node in nodes:
+                    if level == EXCHANGE:
+                        rows.need(homes[*where, TAIL], block, shape.visible_cycles(node))
+                    else:
+                        from_exchange = block * len(sent) + sent.index(node)
+                        rows.need(homes[*where, EXCHANGE], from_exchange, spread.exchange.visible_cycles)
+                    rows.operation(
+                        unit,
+                        "exchange" if level == EXCHANGE else "link",
+                        (*self.place, block, 0, *where),
+                        cycles=taken,
+                        result_cycles=taken - 1 + way.visible_cycles,
+                        member=own,
+                    )
+
+    def _way(self, level: int, core: ColumnCore) -> tuple[Exchange, int]:
+        """The exchange or the link, and how many elements it takes in a cycle."""
+        exchange, link = self.spread.exchange, self.spread.link
+        rate = exchange.rate(core.tail_width)
+        return (exchange, rate) if level == EXCHANGE else (link, link.rate(rate))
 
     def _reads(self, share: int, rows: BodyWriter, shape: StageShape, wants: Sequence[Wanted], block: int) -> None:
         """Write the needs of one row block for what its segment reads, in the order of the segments."""
@@ -525,28 +521,35 @@ class _Pass:
         if self.spread.batch > 1:
             reads = [source.read_by(share) for source in sources]
         else:
-            reads = [read for source in sources for read in source.read_on(self.spread.cores[share])]
+            core = self.spread.cores[share]
+            reads = [read for source in sources for read in source.read_on(core, self.spread.device(core))]
         return column_groups(shape, vector, reads, frame=not sources)
 
     def _share(self, share: int, node: str) -> Share:
         """Give the part of a vector that one member computes."""
         stage, index = segment_of(self.layer.cell, node)
-        shape = self.shapes[share][stage]
-        nodes, sent = self._sent(share, segments_by_stage(self.layer.cell)[stage][index]), None
-        if node in nodes:
-            home = self.homes[share][stage, index, EXCHANGE]
-            exchange = self.spread.exchange
-            rate = exchange.rate(shape.core.tail_width)
-            sent = Read(shape, home, nodes.index(node), len(nodes), rate, exchange.visible_cycles)
+        shape, core = self.shapes[share][stage], self.spread.cores[share]
         tails = self.homes[share][stage, index, TAIL]
-        return Share(shape, node, self.spread.cores[share], tails, self._apart(index), sent)
+        sent, linked = [self._on_its_way(level, share, node) for level in (EXCHANGE, LINK)]
+        return Share(shape, node, core, tails, self._apart(index), sent, linked, self.spread.device(core))
 
-    def _sent(self, share: int, segment: Segment) -> list[str]:
-        """Name the results of a segment that other cores read, in the order in which they are ready, then by name."""
+    def _on_its_way(self, level: int, share: int, node: str) -> Read | None:
+        """The results of a node as they are seen behind the exchange or the link; None if nobody reads them there."""
+        stage, index = segment_of(self.layer.cell, node)
+        nodes = self._sent(level, share, segments_by_stage(self.layer.cell)[stage][index])
+        if node not in nodes:
+            return None
+        shape = self.shapes[share][stage]
+        way, rate = self._way(level, shape.core)
+        home = self.homes[share][stage, index, level]
+        return Read(shape, home, nodes.index(node), len(nodes), rate, way.visible_cycles)
+
+    def _sent(self, level: int, share: int, segment: Segment) -> list[str]:
+        """Name the results of a segment that are read beyond a level, in the order of their times, then by name."""
         if len({*self.spread.cores, *self.spread.readers}) == 1:
             return []
         shape = self.shapes[share][segment.stage]
-        names = [each.name for each in segment.nodes if self.spread.sends_to(share, self._readers(each.name))]
+        names = [each.name for each in segment.nodes if self.spread.sends_to(level, share, self._readers(each.name))]
         return sorted(names, key=lambda name: (shape.visible_cycles(name), name))
 
     def _readers(self, node: str) -> list[str]:

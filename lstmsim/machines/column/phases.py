@@ -13,9 +13,9 @@ from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from lstmsim.machines.assembly import Phases
-from lstmsim.machines.column.npu import ColumnCore, Exchange
-from lstmsim.machines.column.passes import WHOLE, Source, Spread, write_pass
-from lstmsim.machines.column.shape import pass_shapes, share_of
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
+from lstmsim.machines.column.passes import Source, write_pass
+from lstmsim.machines.column.shape import WHOLE, Spread, pass_shapes, share_of
 from lstmsim.model.cell import REDUCTIONS, segments
 from lstmsim.model.model import Layer, Model
 from lstmsim.program.body_writer import BodyWriter
@@ -160,6 +160,9 @@ def model_phases(model: Model, core: ColumnCore, steps: int, batch: int = 1) -> 
     return kept_phases((*key, batch), steps, lambda: order(model, core, 1, spreads))
 
 
+#: Stands for the links of a job that is on one device, which uses none.
+ONE_DEVICE = Devices()
+
 #: Most members of a job: the dependences of each member grow with the number of members, the program with its square.
 MAX_MEMBERS = 256
 
@@ -168,21 +171,41 @@ MAX_AUTO = 16
 
 
 def split_phases(
-    model: Model, core: ColumnCore, steps: int, split: str, place: Sequence[int], exchange: Exchange
+    model: Model,
+    core: ColumnCore,
+    steps: int,
+    split: str,
+    place: Sequence[int],
+    exchange: Exchange,
+    devices: Sequence[int] = (),
+    link: Devices | None = None,
 ) -> Phases:
-    """Give the phases of a task that is spread over members: the same object for equal arguments."""
+    """Give the phases of a task that is spread over members: the same object for equal arguments.
+
+    devices: for each member, the number of its device; empty: all are on one.
+    link: the links between devices. What goes over them is sent by members of their own, which come after the others.
+    """
     numbers = list(dict.fromkeys(place))
     cores = tuple(numbers.index(each) for each in place)
-    key = (*what_is_read(model, core), split, cores, exchange)
-    return kept_phases(key, steps, lambda: _once(model, core, split, cores, exchange))
+    on = dict(zip(cores, devices, strict=True)) if len(set(devices)) > 1 else {}
+    spread = Spread(
+        (),
+        cores,
+        (),
+        exchange,
+        devices=tuple(on[each] for each in sorted(on)),
+        link=(link if on else None) or ONE_DEVICE,
+    )
+    key = (*what_is_read(model, core), split, spread)
+    return kept_phases(key, steps, lambda: _once(model, core, split, spread))
 
 
-def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], exchange: Exchange) -> Phases:
-    """Make the phases of one step."""
-    count = len(model.layers)
+def _once(model: Model, core: ColumnCore, split: str, over: Spread) -> Phases:
+    """Make the phases of one step. `over`: the cores of all members."""
+    count, place = len(model.layers), over.cores
+    over = replace(over, first_sender=len(place))
     if split == "rows":
-        members = tuple(range(len(place)))
-        spread = Spread(members, place, place, exchange)
+        spread = replace(over, members=tuple(range(len(place))), readers=place)
         spreads = [spread] * (count - 1) + [replace(spread, readers=())]
         order = layer_phases if model.layer_order == "layer" else step_phases
         return order(model, core, 1, spreads)
@@ -190,7 +213,8 @@ def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], ex
     owners = [member for member, run in enumerate(runs) for _ in run]
     above = [(place[member],) for member in owners[1:]] + [()]
     spreads = [
-        Spread((member,), (place[member],), readers, exchange) for member, readers in zip(owners, above, strict=True)
+        replace(over, members=(member,), cores=(place[member],), readers=readers)
+        for member, readers in zip(owners, above, strict=True)
     ]
     return step_phases(model, core, 1, spreads, first=[run[0] for run in runs])
 

@@ -22,7 +22,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import Footprint, Phases
 from lstmsim.machines.column.npu import TURN_CYCLES, ColumnCore, ColumnNpu, Memory
-from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import (
     model_phases,
     own_units,
@@ -31,6 +30,7 @@ from lstmsim.machines.column.phases import (
     split_refusal,
     spreads_over,
 )
+from lstmsim.machines.column.shape import ARRAY
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.operations import Dependence, Operation
@@ -52,7 +52,8 @@ def blocks_of(phases: Sequence[Phase]) -> Blocks:
     weights: defaultdict[Block, int] = defaultdict(int)
     for number, phase in enumerate(phases):
         for operation in phase.body.operations:
-            if operation.unit == ARRAY:
+            # the members of a batch read the same weights
+            if operation.unit == ARRAY and not operation.inference:
                 weights[_block(number, operation)] += operation.work * operation.count
     return weights
 
@@ -176,6 +177,12 @@ def places(chip: ColumnNpu, job: Job) -> tuple[tuple[int, ...], ...]:
     return tuple((each,) for each in cores) if job.split == "auto" else (cores,)
 
 
+def devices_of(chip: ColumnNpu, place: Sequence[int]) -> tuple[int, ...]:
+    """The device of each core of a place if they are on several; empty if they are all on one."""
+    devices = tuple(map(chip.device_of, place))
+    return devices if len(set(devices)) > 1 else ()
+
+
 def _no_split(chip: ColumnNpu, job: Job, place: tuple[int, ...]) -> str | None:
     """Why a job cannot be split over these cores."""
     first = chip.cores[place[0]]
@@ -188,6 +195,8 @@ def _no_split(chip: ColumnNpu, job: Job, place: tuple[int, ...]) -> str | None:
             return f"names core {core} twice; only a job split into layers takes several threads of a core"
         if times > chip.cores[core].threads:
             return f"takes {times} threads of core {core}, which has {chip.cores[core].threads}"
+    if job.split == "auto" and devices_of(chip, place):
+        return "auto takes the cores of one device, and these are on several: name them (`cores`)"
     return split_refusal(job.model, first, job.split, len(place))
 
 
@@ -314,25 +323,33 @@ class Plan:
                 phases = self._transferred(job, core, phases, weight_set.size, places[0])
             variants.append((kind, phases))
         buffers = tuple((kind, self._buffers(core, members, weight_set)) for kind, core in kinds.items())
-        beside = () if weight_set is None else (len(self.chip.cores),)
-        gang = tuple((*place[1:], *beside) for place in places)
+        # the core of the Program behind those of the chip is its memory, or that of its links
+        behind = len(self.chip.cores)
+        memory = () if weight_set is None else (behind,)
+        links = [(behind,) * len(devices_of(self.chip, place)) if job.split else () for place in places]
+        gang = tuple((*place[1:], *own, *memory) for place, own in zip(places, links, strict=True))
         cores = tuple(place[0] for place in places)
         variants.sort(key=lambda pair: pair[0])
         moldable = self._moldable(job, places) if job.split == "auto" else ()
         return Footprint(tuple(variants), buffers, cores, gang if any(gang) else (), weight_set, moldable)
 
-    def _phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
+    def _phases(self, job: Job, core: ColumnCore, place: Sequence[int]) -> Phases:
         """The phases of a job on the cores of a place, all like `core`."""
         split = job.split_over(len(place))
         if split:
-            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
+            devices, link = devices_of(self.chip, place), self.chip.devices
+            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange, devices, link)
         return model_phases(job.model, core, job.steps, job.batch)
 
     def _moldable(self, job: Job, places: Sequence[tuple[int, ...]]) -> tuple[Moldable, ...]:
         """How a job with `split: auto` runs on several of its places at once."""
         core = self.chip.cores[places[0][0]]
         return tuple(
-            Moldable(members, self._phases(job, core, tuple(range(members))), self._buffers(core, members, None))
+            Moldable(
+                members,
+                self._phases(job, core, [place[0] for place in places[:members]]),
+                self._buffers(core, members, None),
+            )
             for members in spreads_over(job.model, core, len(places))
         )
 
@@ -346,9 +363,6 @@ class Plan:
         size = room // sharing
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
-        if job.batch > 1:
-            text = "batches are not simulated yet where weights take turns or are streamed"
-            raise InputError(Mistake(f"job {job.name}: batch", text))
         if out:
             parts = f" ({_kib(size, core)} KiB for each of {sharing} threads)" if sharing > 1 else ""
             needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB{parts}"
@@ -385,7 +399,10 @@ class Plan:
 
     @property
     def machine(self) -> tuple[Core, ...]:
-        """The cores of the Program: those of the chip and, if weights take turns, the memory."""
+        """The cores of the Program: those of the chip, and behind them the memory, if weights take turns, or the links.
+
+        All links are units of one core. Its threads stand for those of the chip, in their order.
+        """
         exchange = (Unit("exchange", "fifo"),) if any(job.split for job in self.jobs) else ()
         loading = self.tight and self.chip.memory is not None
         numbers = {key: number for number, key in enumerate(self.demands)}
@@ -395,8 +412,11 @@ class Plan:
             capacity = core.weight_capacity if loading else None
             held = () if capacity is None else tuple(numbers[key] for key in reversed(self.held[index]))
             cores.append(Core(self.kinds[core], (*own_units(core), *exchange), core.threads, 0, capacity, held))
+        threads, devices = sum(core.threads for core in self.chip.cores), self.chip.device_count
+        if exchange and devices > 1:
+            links = tuple(Unit(f"link{device}", "fifo") for device in range(devices))
+            cores.append(Core(len(self.kinds), links, threads, None, shared=True, mirrors=True))
         if loading:
-            threads = sum(core.threads for core in self.chip.cores)
             cores.append(Core(len(self.kinds), (Unit("memory", "fine"),), threads, shared=True))
         return tuple(cores)
 

@@ -1,5 +1,5 @@
 """How a stage of a layer is cut on a core of the column-wise NPU (row blocks, turns in the tail, column groups), and
-when each value of a unit is there, counted from the unit's turn in the tail.
+when each value of a unit is there, counted from the unit's turn in the tail. And over which members a pass is spread.
 
 A unit's turn in a segment (`lstmsim.model.cell`) starts its part of the graph; what comes from elsewhere is
 there by then. Reductions add `tail_width` units a turn in a tree, then turn after turn in an accumulator.
@@ -7,15 +7,28 @@ there by then. Reductions add `tail_width` units a turn in a tree, then turn aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import OperationClasses
-from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.column.npu import ColumnCore, Devices, Exchange
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, Stage, segments
 from lstmsim.model.model import Layer
+
+#: Number of the array among the units of a core.
+ARRAY = 0
+
+#: Number of the tail unit among the units of a core.
+TAIL = 1
+
+#: Number of the exchange unit, where a core has one.
+EXCHANGE = 2
+
+#: Stands for the links of devices, which are units of a core of their own, numbered by device.
+LINK = 3
 
 #: Key of `Latency` that an operation of cells takes in the tail.
 LATENCIES = OperationClasses.grouped(
@@ -171,3 +184,41 @@ def outputs(cell: Cell) -> tuple[str, ...]:
     """
     read = (vector for stage in cell.stages for vector in stage.vectors if vector not in ("x", "h"))
     return tuple(dict.fromkeys((cell.output, *read)))
+
+
+@record
+class Spread:
+    """The members of a task over which a pass is spread, or the inferences of a batch, which are all on one.
+
+    >>> Spread((0, 1), (0, 1)).sends_to(EXCHANGE, 0, ["h"]), Spread((0, 1), (0, 1)).sends_to(LINK, 0, ["h"])
+    (True, False)
+    """
+
+    members: tuple[int, ...] = (0,)  # for each share of the pass's units, the member that has it
+    cores: tuple[int, ...] = (0,)  # for each share, the number of its member's core among the task's cores
+    readers: tuple[int, ...] = ()  # the cores on which the layer above reads h
+    exchange: Exchange = field(default_factory=Exchange)  # the links between cores
+    batch: int = 1  # how many inferences; if more than 1, each is a share that has all units
+    devices: tuple[int, ...] = ()  # the device of each of the task's cores; empty: all are on one
+    link: Devices = field(default_factory=Devices)  # the links between devices
+    first_sender: int = 0  # the member of the task that stands at the link for member 0
+
+    @staticmethod
+    def of_batch(batch: int) -> Spread:
+        """A batch of inferences on one thread of one core."""
+        return Spread((0,) * batch, (0,) * batch, batch=batch)
+
+    def sends_to(self, unit: int, share: int, readers: Sequence[str]) -> bool:
+        """Tell whether another core, or for the link another device, reads a share of a vector."""
+        cores = {*(self.cores if "h" in readers else ()), *(self.readers if "above" in readers else ())}
+        if unit == LINK:
+            return bool({self.device(each) for each in cores} - {self.device(self.cores[share])})
+        return bool(cores - {self.cores[share]})
+
+    def device(self, core: int) -> int:
+        """The device of one of the task's cores."""
+        return self.devices[core] if self.devices else 0
+
+
+#: A pass on one core.
+WHOLE = Spread()

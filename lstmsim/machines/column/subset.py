@@ -47,6 +47,9 @@ def _of_jobs(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
+    if chip.device_count > 1:
+        text = f"must be left out: generated hardware is one device, got {chip.device_count}"
+        yield Mistake(f"chip {chip.name}: devices", text)
     for number, core in enumerate(chip.cores):
         if core.delta is not None:
             yield Mistake(f"chip {chip.name}: cores.{number}.delta", "must be left out: it is not written as Verilog")

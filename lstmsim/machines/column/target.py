@@ -15,10 +15,10 @@ from lstmsim.base.errors import InputError, refuse
 from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, Phases, assemble
 from lstmsim.machines.change import OTHER_NUMBERS, Change, detail_of, halved, one_more_core
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, with_vp
-from lstmsim.machines.column.passes import ARRAY
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Delta, Devices, Exchange, device_faults, with_vp
 from lstmsim.machines.column.phases import model_phases, operations_per_step, own_units, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Plan, places
+from lstmsim.machines.column.shape import ARRAY
 from lstmsim.machines.column.subset import outside
 from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, StructuralModel, Target
 from lstmsim.model.model import Model
@@ -63,19 +63,22 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
             faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
             tried.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
     if any(job.settled(len(chip.cores)).split for job in jobs):
-        link = chip.exchange
-        sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
-        detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"
-        tried.append(Change("exchange latency halved", detail, replace(chip, exchange=sooner), jobs))
-        wider = replace(link, width=2 * link.width)
-        tried.append(
-            Change(
-                "exchange twice as wide", f"width {link.width} -> {wider.width}", replace(chip, exchange=wider), jobs
-            )
-        )
+        for way in (chip.exchange, chip.devices):
+            if way is None or (way is chip.devices and chip.device_count == 1):
+                continue
+            name = "exchange" if way is chip.exchange else "link"
+            sooner, wider = replace(way, latency_cycles=-(-way.latency_cycles // 2)), replace(way, width=2 * way.width)
+            detail = f"latency_cycles {way.latency_cycles} -> {sooner.latency_cycles}"
+            tried.append(Change(f"{name} latency halved", detail, _with_way(chip, sooner), jobs))
+            detail = f"width {way.width} -> {wider.width}"
+            tried.append(Change(f"{name} twice as wide", detail, _with_way(chip, wider), jobs))
         whole = tuple(replace(job, split="") for job in jobs)
         tried.append(Change("no job split", "each on one core", chip, whole))
     return tried
+
+
+def _with_way(chip: ColumnNpu, way: Exchange) -> ColumnNpu:
+    return replace(chip, devices=way) if isinstance(way, Devices) else replace(chip, exchange=way)
 
 
 def _thresholds(chip: ColumnNpu, jobs: Sequence[Job], how: str, factor: float) -> Change:
@@ -158,6 +161,13 @@ class _ColumnTarget(Target):
         """A fault if the cores have more threads than engines keep apart."""
         threads = sum(core.threads for core in cores)
         return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
+
+    def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ColumnCore]) -> Sequence[Fault]:
+        """Cores that cannot be shared out over the devices, and a memory of several devices."""
+        devices = entry.get("devices")
+        count = 1 if devices is None else devices.get("count", Devices().count)
+        faults = device_faults(count, len(cores), entry.get("memory") is not None)
+        return tuple(Fault.at(key, text) for key, text in faults)
 
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
         """A fault for an external memory of cores that hold all weights."""

@@ -1,13 +1,14 @@
 /** What every page does: elements made of texts that stay texts, data of the page, keys, theme, help. */
 
 export const root = document.documentElement;
+const SHAPES = new Set(["svg", "g", "circle", "line", "polyline", "rect", "text", "title"]);
 
 /**
  * Makes an element. Values of `values` are attributes, or functions that listen; a child that is a text stays a text,
  * and null is no child. Nothing on a page is ever made of markup.
  */
 export function make(tag, values = {}, ...children) {
-  const element = document.createElement(tag);
+  const element = SHAPES.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(values)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
@@ -37,26 +38,36 @@ export function percent(part, whole) {
   return share >= 0.05 ? `${share.toFixed(1)} %` : "<0.1 %";
 }
 
-/** A colour of the style sheet: the value of a custom property, as `#RRGGBB`. */
-export const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+const probe = make("i", { hidden: true });
+
+/** A colour of the style sheet as the page shows it now: the value of a custom property, as `rgb(…)`. */
+export function colour(name) {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+}
+
+/** Round numbers for an axis, so many at most, and `least` apart. */
+export function ticks(low, high, most, least = 0) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / most));
+  const step = Math.max(least, [1, 2, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most));
+  const first = Math.ceil(low / step), last = Math.floor((high / step) * (1 + 1e-12));
+  return Array.from({ length: last - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(12)));
+}
 
 const keys = new Map();
-const themeListeners = [];
 
 /** Lets a key do something, and lists it in the help. */
 export function bind(key, help, action) {
   keys.set(key, { help, action });
 }
 
-/** Calls a function whenever colours have changed. */
-export const onTheme = (listener) => themeListeners.push(listener);
-
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
 
 function themed() {
   themeButton.textContent = isDark() ? "Light" : "Dark";
-  themeListeners.forEach((each) => each());
+  // whoever draws by hand listens
+  dispatchEvent(new Event("theme"));
 }
 
 function switchTheme() {
@@ -66,8 +77,8 @@ function switchTheme() {
 
 function help() {
   const list = [...keys].flatMap(([key, each]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, each.help)]);
-  const close = make("button", { click: () => dialog.close() }, "Close");
-  const dialog = make("dialog", { "aria-label": "Keys", close: () => dialog.remove() }, make("h2", {}, "Keys"), make("dl", {}, ...list), close);
+  const dialog = make("dialog", { "aria-label": "Keys", close: () => dialog.remove() },
+    make("h2", {}, "Keys"), make("dl", {}, ...list), make("button", { click: () => dialog.close() }, "Close"));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -86,7 +97,7 @@ addEventListener("keydown", (event) => {
 
 const themeButton = make("button", { click: switchTheme, id: "theme", title: "Change between a light and a dark page" });
 const helpButton = make("button", { click: help, title: "Keys of this page" }, "Keys ?");
-document.querySelector("header").prepend(make("div", { class: "tools", role: "group", "aria-label": "This page" }, themeButton, helpButton));
+document.querySelector("header").prepend(make("div", { class: "tools", role: "group", "aria-label": "This page" }, themeButton, helpButton, probe));
 root.classList.add("scripted");
 bind("?", "this help", help);
 bind("t", "light or dark", switchTheme);

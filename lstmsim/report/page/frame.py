@@ -28,28 +28,12 @@ _POLICY = (
     "default-src 'none'; {images}style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'"
 )
-_LIGHT = (
-    "--page:#FFFFFF;--ink:#1B1F23;--muted:#57606A;--line:#D5DAE0;--card:#F4F7FA;--accent:#005A8F;--area:#5E7F95;"
-    "--mark:#B0420A"
-)
-_DARK = (
-    "--page:#15191E;--ink:#E6EAEE;--muted:#A9B2BB;--line:#3A424B;--card:#1D242C;--accent:#7CC4F0;--area:#6F93AB;"
-    "--mark:#FF9A5C"
-)
 #: A number that stands alone in a sentence, and is no part of a name.
 _NUMBER = re.compile(r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
 #: Most rows of a result that its page holds.
 MOST_ROWS = 20_000
 #: Rows that a browser without scripts shows.
 _PLAIN_ROWS = 40
-
-
-def themed(light: str, dark: str) -> str:
-    """Write the rules of colours, as custom properties, on light and dark screens. Paper is always light."""
-    return (
-        f":root{{{light}}}\n@media screen{{:root[data-theme=dark]{{{dark}}}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
-    )
 
 
 def joined_scripts(files: Sequence[Path]) -> str:
@@ -78,7 +62,6 @@ def page(
     header: Markup,
     sections: Sequence[Section],
     *,
-    before: str = "",
     style: str = "",
     scripts: Sequence[Path] = (),
     data: Mapping[str, Any] = MappingProxyType({}),
@@ -88,13 +71,12 @@ def page(
 
     title: of the window.
     header: what stands above the links to the sections.
-    before: markup without a look of its own, such as patterns.
     style: further rules.
     scripts: further files; they find what those of the frame export.
     data: plain data by name, for scripts.
     images: whether the page has pictures in its text (`data:`); nothing else can load one.
     """
-    style = themed(_LIGHT, _DARK) + style + _HERE.joinpath("page.css").read_text(encoding="utf-8")
+    style += _HERE.joinpath("page.css").read_text(encoding="utf-8")
     script = joined_scripts([*(_HERE / name for name in _SCRIPTS), *scripts])
     policy = _POLICY.format(images="img-src data:; " * images, style=_hash(style), script=_hash(script))
     links = [element("a", each.title, href=f"#{each.name}") for each in sections if each.title]
@@ -106,9 +88,9 @@ def page(
         element("title", f"{title} – lstmsim"),
         f"<style>{style}</style>",
     ]
-    body = [before, element("header", header, nav), element("main", joined([each.html for each in sections], "\n"))]
+    body: list[str] = [element("header", header, nav), element("main", joined([each.html for each in sections], "\n"))]
     body += [*(embedded(name, each) for name, each in data.items()), f'<script type="module">{script}</script>']
-    top, below = "\n".join(head), "\n".join(filter(None, body))
+    top, below = "\n".join(head), "\n".join(body)
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{top}\n</head>\n<body>\n{below}\n</body>\n</html>\n'
 
 
@@ -160,20 +142,19 @@ def result_page(
         sections.append(Section("rows", "Every row", _without_scripts(len(records), data["rows"])))
     if command:
         sections.append(Section("origin", "How this was made", element("p", element("code", command))))
-    answer = _numbers_leading_to(sections, document.headline)
+    names = [each.name for each in sections if each.name != "picture"]
+    # of the rows of the page; without rows its first section
+    answer = linked(document.headline, _NUMBER, "rows" if "rows" in names else "".join(names[:1]))
     header = joined([element("h1", title), *([element("p", answer, class_="answer")] * bool(answer))])
     return page(title, header, sections, scripts=[CHART] if records else [], data=data, images=bool(picture))
 
 
-def _numbers_leading_to(sections: Sequence[Section], headline: str) -> Markup:
-    """The headline, in which each number leads to the rows of the page; without rows to its first section."""
-    names = [each.name for each in sections if each.name != "picture"]
-    where = "rows" if "rows" in names else names[0] if names else ""
-    parts = _NUMBER.split(headline)
-    # what stands at odd places is a number
+def linked(text: str, pattern: re.Pattern[str], target: str) -> Markup:
+    """Make all that the group of a pattern finds in a text lead to `#target`; empty: nothing leads anywhere."""
+    # what stands at odd places was found
     return joined(
-        element("a", each, href=f"#{where}") if index % 2 and where else Markup(escaped(each))
-        for index, each in enumerate(parts)
+        element("a", each, href=f"#{target}") if index % 2 and target else each
+        for index, each in enumerate(pattern.split(text))
     )
 
 

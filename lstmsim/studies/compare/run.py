@@ -27,11 +27,11 @@ from lstmsim.studies.compare.request import CompareRequest
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
 from lstmsim.studies.compare.stability import stable
 from lstmsim.studies.serve.metrics import served
+from lstmsim.studies.serve.programs import ONE_BY_ONE, in_batches, simulated
 from lstmsim.studies.shared.loading import AtClock, load_at_clocks
 from lstmsim.studies.shared.request import names_of, takes, told_apart
 from lstmsim.studies.shared.stamp import stamp_of, stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
-from lstmsim.studies.sweep.evaluate import simulated
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
@@ -275,13 +275,14 @@ def _entry_on(
     try:
         entry, report = _simulated(scenario, engine)
         if _has_first_step(chips, scenario.jobs):
-            first = simulated(chip, tuple(replace(job, steps=1) for job in scenario.jobs), engine)
+            _, first = simulated(chip, tuple(replace(job, steps=1) for job in scenario.jobs), engine)
             entry = replace(entry, first_cycles=first.makespan_cycles)
     except InputError as error:
         # Also a machine that runs these jobs, but cannot say what requests that keep coming ask of it.
         return Entry(reason=_reasons(error.mistakes)), None
     kernels = target_of(chip.kind).kernels(chip, scenario.jobs)
-    remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels)]
+    batches = [ONE_BY_ONE] if in_batches(chip, scenario.jobs) else []
+    remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels, *batches)]
     return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report if entry.latencies else None
 
 
@@ -297,8 +298,7 @@ def _homeless(scenario: Scenario, chip: Chip) -> str:
 
 def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:
     """Run the jobs on the chip; latencies are those of jobs that come over time."""
-    program = machines.lower(scenario.chip, scenario.jobs)
-    totals = engines.totals(program, engine, check=False)
+    program, totals = simulated(scenario.chip, scenario.jobs, engine)
     report = measure(scenario, totals, engine)
     if not report.jobs:
         raise InputError(f"{scenario.chip.name}: {NOBODY}")

@@ -16,7 +16,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.published import Hardware, hardware
-from lstmsim.files.scenario.schema import Name, Text, check
+from lstmsim.files.scenario.request_schema import Name
+from lstmsim.files.scenario.schema import Text, check
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import read_document
 
@@ -89,6 +90,7 @@ class Memory:
     """Memory blocks of one kind.
 
     ports: accesses with addresses of their own that a block serves in a cycle, reads and writes together.
+    whole_words: whether a word of a block is written whole only, so that what is written apart has blocks of its own.
     """
 
     name: Annotated[Name, Key("name of the block")]
@@ -96,18 +98,20 @@ class Memory:
     bits: Annotated[Bits, Key("bits in a block")]
     read_bits: Annotated[Bits, Key("bits read of a block in a cycle")]
     ports: Bits = 2
+    whole_words: Annotated[bool, Key()] = False
+
+    def piece(self, width: int, written: int) -> int:
+        """Bits of a word that lie together; written: bits that one write changes, 0 for all."""
+        return min(width, written) if self.whole_words and written else width
 
     def shaped(self, words: int, width: int, written: int = 0) -> int:
-        """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep.
-
-        written: bits of a word that are written at once, in blocks of their own; 0: all.
-        """
-        pieces, width = (-(-width // written), min(width, written)) if written else (1, width)
+        """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep."""
+        piece = self.piece(width, written)
         shapes, read = [], self.read_bits
         while read:
-            shapes.append(-(-width // read) * -(-words // (self.bits // read)))
+            shapes.append(-(-piece // read) * -(-words // (self.bits // read)))
             read //= 2
-        return pieces * min(shapes)
+        return -(-width // piece) * min(shapes)
 
 
 #: What a block costs in bits of registers, to the program that chooses by `SmallMemory.block`.

@@ -179,7 +179,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
 
 
 def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device, stored: Stored | None = None) -> Fit:
-    """Count what a chip with all those models resident takes of a device.
+    """Count what a chip with all those models resident takes of a device; of several linked devices it is one of them.
 
     chip, models: every core must be able to run every model.
     precision: the widths of all numbers.
@@ -201,6 +201,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     'does not fit: M20K 9.03 times over'
     """
     hardware = hardware_of(chip)
+    chip = hardware.of_one_device(chip)
     if not models:
         raise InputError(Mistake("models", "at least one model is expected, got none"))
     for core in chip.cores:

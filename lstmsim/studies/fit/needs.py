@@ -63,9 +63,10 @@ def placed(demand: Demand, device: Device) -> Placed:
     if small.too_small(words, width, demand.reads, copies):
         return in_registers
     dear = copies + demand.reads * width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY
-    piece = min(width, demand.written or width)
-    blocks, room = min((kind.shaped(words, piece), kind.bits) for kind in device.memories)
-    if not demand.instant and small.gives_way(words * piece, dear * piece / width, blocks, room):
+    kind = min(device.memories, key=lambda each: each.shaped(words, width, demand.written))
+    piece = kind.piece(width, demand.written)
+    blocks = kind.shaped(words, piece)
+    if not demand.instant and small.gives_way(words * piece, dear * piece / width, blocks, kind.bits):
         return Placed(True)
     # The register in which a block holds what it has read is an additional one at a small memory.
     held = 0 if demand.instant else count * demand.reads * width

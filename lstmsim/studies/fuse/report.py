@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import counted, listed
@@ -15,9 +15,13 @@ from lstmsim.model.fusion.plan import GLOBAL, MODES, OUTPUT, SHARED, Group, Plan
 from lstmsim.report.document import Cell, Column, Document, Facts, Grid, Piece, Section, accounts, facts, grid, remark
 from lstmsim.report.figures_text import percent, short_path, three_digits
 from lstmsim.report.results import Forms, picked
+from lstmsim.report.styles import SCREEN, Look
 from lstmsim.report.tables import table
 from lstmsim.studies.fuse.asked import STITCH
 from lstmsim.studies.fuse.result import FusionReport, FusionRow
+
+if TYPE_CHECKING:
+    from lstmsim.report.pictures.figures import Picture
 
 _SCHEMA = "lstmsim/fusion/2"
 #: Kernels that people are shown; the others are counted.
@@ -466,4 +470,19 @@ def _records(report: FusionReport) -> Iterator[dict[str, Any]]:
         yield from ({"what": what, **_row_data(each, report)} for each in rows)
 
 
-FORMS = Forms(_data, document, _records, picture="lstmsim.studies.fuse.ways:plot_ways", headed=True)
+def plot_ways(report: FusionReport, look: Look = SCREEN) -> Picture:
+    """Draw the cycles of each way to cut the graph into kernels, with their number.
+
+    report: from `run_fusion`.
+    look: how wide it is, and what it is made for.
+    """
+    from lstmsim.report.pictures.bars import plot
+
+    def named(row: FusionRow) -> str:
+        return f"{row.name} ({counted(len(row.kernels), 'kernel')})"
+
+    ways = [(named(each), each.cycles) for each in (*report.rows, *report.ablations)]
+    return plot(ways, named(report.reported), f"{report.source}: cycles of ways to cut it", look)
+
+
+FORMS = Forms(_data, document, _records, picture="lstmsim.studies.fuse.report:plot_ways", headed=True)

@@ -17,16 +17,8 @@ from lstmsim.base.wording import listed, nearest
 from lstmsim.files.catalog import chip_files, model_files
 from lstmsim.files.graphs import GraphEntry
 from lstmsim.files.scenario.by_machine import KEYS as KEYS_BY_MACHINE
-from lstmsim.files.scenario.schema import (
-    ARRIVAL_KEYS,
-    STEPS_KEYS,
-    ArrivalEntry,
-    JobEntry,
-    ModelFile,
-    ScenarioFile,
-    StepsEntry,
-    chip_of_kind,
-)
+from lstmsim.files.scenario.request_schema import ARRIVAL_KEYS, STEPS_KEYS, ArrivalEntry, StepsEntry
+from lstmsim.files.scenario.schema import JobEntry, ModelFile, ScenarioFile, chip_of_kind
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.cells import CELLS
 from lstmsim.model.fusion.graph import INPUT, MOVES, OPERATIONS, REDUCES

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Entry, Key, keys_of
 from lstmsim.files import graphs
-from lstmsim.files.scenario import schema
+from lstmsim.files.scenario import request_schema, schema
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
@@ -104,22 +104,22 @@ ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("scenario jobs.initial", schema.InitialEntry, (schema.InitialEntry,)),
     (
         "scenario jobs.arrival",
-        schema.ArrivalEntry,
+        request_schema.ArrivalEntry,
         (
-            schema.ArrivalEntry,
-            schema.TraceEntry,
+            request_schema.ArrivalEntry,
+            request_schema.TraceEntry,
             *(arrivals.Fixed, arrivals.Periodic, arrivals.Poisson, arrivals.Bursty, arrivals.Stream),
             arrivals.ClosedLoop,
         ),
     ),
     (
         "scenario jobs.steps",
-        schema.StepsEntry,
-        (schema.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
+        request_schema.StepsEntry,
+        (request_schema.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
     ),
-    ("scenario jobs.density", schema.DensityEntry, (schema.DensityEntry,)),
-    ("scenario jobs.batching", schema.BatchingEntry, (schema.BatchingEntry,)),
-    ("scenario arrivals", schema.TraceEntry, (schema.TraceEntry,)),
+    ("scenario jobs.density", request_schema.DensityEntry, (request_schema.DensityEntry,)),
+    ("scenario jobs.batching", request_schema.BatchingEntry, (request_schema.BatchingEntry,)),
+    ("scenario arrivals", request_schema.TraceEntry, (request_schema.TraceEntry,)),
     ("scenario precision", schema.PrecisionEntry, (schema.PrecisionEntry, Precision)),
     ("model", schema.ModelFile, (schema.ModelFile, Model)),
     ("model layers", schema.LayerEntry, (schema.LayerEntry, Layer)),

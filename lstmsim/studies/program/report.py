@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES, names_of
-from lstmsim.report.document import Document, Grid, grid
+from lstmsim.report.document import Document, Grid, Section, grid
 from lstmsim.report.figures_text import short_name
 from lstmsim.report.results import Forms
 from lstmsim.studies.program.run import ProgramRun, operations_of
@@ -72,7 +72,7 @@ def _document(run: ProgramRun) -> Document:
     rows = [[short_name(task["name"], _LONGEST_NAME), *(task[key] for key in heads)] for task in _tasks(run)]
     tasks = grid(["<task", *heads], rows, "TASKS: times in cycles", limit=_SHOWN, more="tasks; --json FILE has them")
     summary = f"makespan {run.makespan_cycles:,} cycles, {counts['issues']:,} issues"
-    return Document.of(chip, f"PROGRAM: {inside}", _cores(run), tasks, summary)
+    return Document.of(summary, Section.of(chip, f"PROGRAM: {inside}"), _cores(run), tasks)
 
 
 def _cores(run: ProgramRun) -> Grid:

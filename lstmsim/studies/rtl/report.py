@@ -61,9 +61,24 @@ def _document(report: RtlReport) -> Document:
         sections.append(_verdict(report) if verified.equal else "DIFFERENT")
     if report.synthesis is not None:
         sections += synthesis_sections(run.scenario, report.synthesis)
+        sections += _netlist_sections(report)
     if report.build is not None:
         sections.append(build_section(report.build, run.report.makespan_cycles))
     return Document.of(f"{run.scenario.name} on {run.scenario.chip.name} as RTL: {size}, {numbers}", *sections)
+
+
+def _netlist_sections(report: RtlReport) -> list[Piece]:
+    """Say whether the netlist that Yosys made is equal."""
+    own = report.netlist
+    if own is None:
+        asked = report.verified is not None
+        return ["netlist not simulated: only that of ecp5 can be"] if asked else []
+    times = f"compiled in {own.compile_seconds:.1f} s, run in {own.run_seconds:.1f} s"
+    head = f"The netlist of ecp5, {own.simulator.version}: {len(own.log):,} events at its ports; {times}"
+    lines = "\n".join(compared_lines(own.compared, _words(report))).split("\n\n")
+    equal = "EQUAL in every admission and finish, and in every bit of h"
+    models = "MULT18X18D and DP16KD are simulated by models of lstmsim's own, all other cells by those of Yosys"
+    return [Section.of(head), *lines, Section.of(models, equal if own.equal else "DIFFERENT")]
 
 
 def _words(report: RtlReport) -> _Words:
@@ -144,7 +159,11 @@ def build_section(build: Build, cycles: int) -> Section:
     used = ", ".join(f"{used:,} of {there:,} {name}" for name, (used, there) in build.cells.items())
     time = f"{cycles:,} cycles are {cycles / build.worst:,.1f} us at the clock of the worst seed"
     return Section.of(
-        facts(("clock", clock), ("run", time), ("used", used), ("longest path", build.path)), title="Built by nextpnr:"
+        facts(
+            ("clock", clock), ("run", time), ("used", used), ("longest path", build.path), ("shorten it", build.advice)
+        ),
+        "`lstmsim simulate --clock` takes build/clock.json of this folder.",
+        title=f"Built by {build.tools or 'nextpnr'}:",
     )
 
 
@@ -176,6 +195,7 @@ def synthesis_data(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
 def _data(report: RtlReport) -> Mapping[str, Any]:
     """The report as plain data of schema `lstmsim/rtl/1`; times are left out, so equal runs give equal data."""
     verified, words, compared = report.verified, _words(report), None
+    netlist = report.netlist
     names = "scenario=run.scenario.name chip=run.scenario.chip.name engine=run.engine folder files=written.written"
     if verified is not None:
         compared = {
@@ -191,10 +211,17 @@ def _data(report: RtlReport) -> Mapping[str, Any]:
         "events": {name: _count(report.events, name) for name in GROUPS},
         "verified": compared,
         "synthesis": None if report.synthesis is None else synthesis_data(report.run.scenario, report.synthesis),
+        "netlist": None
+        if netlist is None
+        else {
+            **picked(netlist, "simulator=simulator.name version=simulator.version equal"),
+            "equal_events": {group: netlist.compared.equal[group] for group in ("job", "h")},
+            "differences": [_difference_data(each, words) for each in netlist.compared.differences],
+        },
         "build": None
         if report.build is None
         else {
-            **picked(report.build, "path bitstream"),
+            **picked(report.build, "path advice tools bitstream"),
             "mhz": {str(seed): value for seed, value in report.build.mhz.items()},
             "cells": {name: {"used": used, "there": there} for name, (used, there) in report.build.cells.items()},
         },

@@ -27,7 +27,8 @@ class RtlRequest:
     synth: Annotated[
         str | None,
         Key(
-            "Family of FPGAs whose cells Yosys counts; the numbers of `lstmsim fit` stand next to them.",
+            "Family of FPGAs whose cells Yosys counts, beside the numbers of `lstmsim fit`; "
+            "ecp5 with --verify also simulates the netlist.",
             choices=("ecp5", "xilinx", "intel-alm"),
         ),
     ] = None

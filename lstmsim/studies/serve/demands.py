@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, pairwise, zip_longest
+from itertools import accumulate, combinations, pairwise, zip_longest
 from math import ceil, gcd, inf, lcm, pi
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, cores_at_once
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program, Task
 from lstmsim.program.trace import TASKS
+from lstmsim.program.unit_names import MEMORY
 from lstmsim.studies.serve.programs import Alone, alone, serving_program
 from lstmsim.traffic.arrivals import Stream, arrival_arrays
 from lstmsim.traffic.intervals import batch_interval
@@ -59,31 +60,35 @@ _OPERATIONS = FLAT_TABLES["operations"]
 
 
 def memory_cycles(program: Program, task: Task) -> Ints:
-    """Count the cycles that a task takes shared cores at least, shape (placements, shared cores).
+    """Count the cycles that a task takes the units of shared cores at least, shape (placements, units of these).
 
     Loads of weights that may be there already are left out, and so are extra cycles of single iterations.
     """
-    shared = [number for number, core in enumerate(program.cores) if core.shared]
+    cores = program.cores
+    shared = {number: len(core.units) for number, core in enumerate(cores) if core.shared}
+    first = dict(zip(shared, accumulate(shared.values(), initial=0), strict=False))
     loading = 0 if task.weight_set is None else task.weight_set.loading
     taken: dict[int, Ints] = {}
-    made = np.zeros((len(task.places), len(shared)), dtype=np.int64)
+    made = np.zeros((len(task.places), sum(shared.values())), dtype=np.int64)
     for number, place in enumerate(task.places):
         kind = program.cores[place[0]].kind
         if kind not in taken:
-            taken[kind] = _by_member(task, kind, loading, len(place))
+            taken[kind] = _by_member(task, kind, loading, [len(cores[core].units) for core in place])
         for member, core in enumerate(place):
-            if program.cores[core].shared:
-                made[number, shared.index(core)] += taken[kind][member]
+            if core in shared:
+                made[number, first[core] : first[core] + shared[core]] += taken[kind][member, : shared[core]]
     return made
 
 
-def _by_member(task: Task, kind: int, loading: int, members: int) -> Ints:
-    """The cycles that operations take the units of each rank of a task."""
-    cycles = np.zeros(members, dtype=np.int64)
+def _by_member(task: Task, kind: int, loading: int, units: Sequence[int]) -> Ints:
+    """The cycles that operations take each unit of each rank of a task, which has so many units."""
+    cycles = np.zeros((len(units), max(units)), dtype=np.int64)
     for phase in task.phases(kind)[loading:]:
         rows = phase.body.rows.operations.reshape(-1, _OPERATIONS.width)
-        each, number, member = (rows[:, _OPERATIONS.place(name)] for name in ("cycles", "count", "member"))
-        np.add.at(cycles, member, phase.repeat * each * number)
+        each, number, member, unit = (
+            rows[:, _OPERATIONS.place(name)] for name in ("cycles", "count", "member", "unit")
+        )
+        np.add.at(cycles, (member, unit), phase.repeat * each * number)
     return cycles
 
 
@@ -121,11 +126,12 @@ class Kind(NamedTuple):
 
 
 def bounds(
-    kinds: Sequence[Kind], threads: Sequence[int], units: str
+    kinds: Sequence[Kind], threads: Sequence[int], units: str, shared: str = MEMORY
 ) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
     """Give the worst part of each resource, its cores (if not all), and the longest relaxation of a set of cores.
 
-    Of several memories the busiest counts. `units` is the name of all main units as a resource.
+    Of several memories, or links, the busiest counts: `shared` is what they are called. `units` is the name of all main
+    units as a resource.
     """
     parts = {units: 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}
@@ -146,7 +152,7 @@ def bounds(
     # a job whose weights all fit has no memory
     memory = max(map(sum, zip_longest(*loads_of_memories, fillvalue=0.0)), default=0.0)
     where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
-    return (parts | {"memory": memory} if memory else parts), where, longest
+    return (parts | {shared: memory} if memory else parts), where, longest
 
 
 def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:

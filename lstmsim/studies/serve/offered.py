@@ -19,6 +19,7 @@ from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates
 from lstmsim.machines.pools import in_company
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
+from lstmsim.program.unit_names import MEMORY
 from lstmsim.studies.serve import demands
 from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
@@ -217,7 +218,9 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     program = serving_program(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
-    parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound)
+    beside = {unit.name.rstrip("0123456789") for core in program.cores if core.shared for unit in core.units}
+    shared = beside.pop() if len(beside) == 1 else MEMORY
+    parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound, shared)
     rate = sum(share.rate for share in mix)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)
@@ -245,7 +248,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     together = len(threads) > 1 and any(core.shared for core in program.cores)
     unsure = _unsure(parts, preemption, certain if together else offered)
     unknown = other and not whole and saturated >= 1
-    worst = max(parts.get("memory", 0.0), 0.0 if unknown or whole else saturated)
+    worst = max(parts.get(shared, 0.0), 0.0 if unknown or whole else saturated)
     if preemption is not None and preemption.load is not None:
         worst = max(worst, preemption.most)
     if worst >= certain and not unsure:

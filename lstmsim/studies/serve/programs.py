@@ -7,14 +7,22 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim import engines, machines
-from lstmsim.machines.pools import lowered
+from lstmsim.analysis.batches import batches_of
+from lstmsim.base.errors import refuse
+from lstmsim.machines.pools import in_company, lowered
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
+from lstmsim.program.trace import TASKS, Totals
 from lstmsim.studies.serve.whole import condensed
+
+Ints = NDArray[np.int64]
 
 #: Names of cycles in which a thread lets another one have the array.
 _GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)
@@ -66,7 +74,7 @@ def _kind(job: Job) -> Job:
 
 @lru_cache(maxsize=8192)
 def _alone(chip: Chip, job: Job) -> Alone:
-    totals = engines.totals(machines.lower(chip, (job,)), check=False)
+    totals = _ran(chip, job, "fast")
     arrays = totals.cycles[: len(chip.core_figures)]
     busy = int(arrays[:, _BUSY].sum())
     return Alone(
@@ -76,6 +84,13 @@ def _alone(chip: Chip, job: Job) -> Alone:
         bool(arrays[:, _GIVEN_UP].sum()),
         busy / max(1, int(arrays.sum())),
     )
+
+
+@lru_cache(maxsize=256)
+def _ran(chip: Chip, job: Job, engine: str) -> Totals:
+    """The totals of a job alone; of its tasks only the row of the job itself."""
+    totals = engines.totals(machines.lower(chip, (job,)), engine, check=False)
+    return replace(totals, tasks=totals.tasks[:1])
 
 
 def one_by_one(chip: Chip) -> bool:
@@ -103,12 +118,71 @@ def serving_program(chip: Chip, jobs: Sequence[Job], *, templates: bool = False)
     return _whole_jobs(chip, jobs)
 
 
-def _whole_jobs(chip: Chip, jobs: Sequence[Job]) -> Program:
+#: What a report of such a run says.
+ONE_BY_ONE = "each batch takes the cycles that it takes on a device that has run nothing before"
+
+
+def in_batches(chip: Chip, jobs: Sequence[Job]) -> bool:
+    """Whether the chip runs whole batches one after the other, so that its program has no operations of kernels."""
+    return any(job.batching is not None for job in jobs) and one_by_one(chip)
+
+
+def simulated(chip: Chip, jobs: Sequence[Job], engine: str = "fast") -> tuple[Program, Totals]:
+    """Simulate jobs: the program, and its totals.
+
+    Where whole batches run one after the other (`in_batches`), each kind of them is simulated once, and the cycles of
+    the run are those of all of its batches, and idle between them. `InputError` if the chip refuses the jobs.
+    """
+    if not in_batches(chip, jobs):
+        program = machines.lower(chip, jobs)
+        return program, engines.totals(program, engine, check=False)
+    refuse(machines.refusals(chip, jobs))
+    lower = partial(_whole_jobs, chip, engine=engine)
+    program = lowered(target_of(chip.kind), chip, jobs, templates=False, lower=lower)
+    return program, _accounted(chip, jobs, engines.totals(program, engine, check=False), engine)
+
+
+def _accounted(chip: Chip, jobs: Sequence[Job], whole: Totals, engine: str) -> Totals:
+    """The totals of whole batches with the cycles and the useful work that each takes on the cores of the chip."""
+    sums: list[Ints] = []
+    rows, core = np.zeros(0, dtype=np.int64), 0
+    left = whole.makespan_cycles
+    for batch in batches_of(jobs, whole):
+        members = [jobs[number] for number in batch.members]
+        longest, steps = max(members, key=lambda job: job.steps), sum(job.steps for job in members)
+        size = longest.batch if longest.batching is None else len(members)
+        own = _ran(chip, _kind(replace(in_company(longest), batch=size)), engine)
+        # steps that only pad are no work; what does not divide is that of the cores with the largest remainders
+        useful = np.array(shared_out(own.work.tolist(), steps, len(members) * longest.steps))
+        columns = own.cycles, useful[:, None], own.issues[:, None]
+        sums = [each + more for each, more in zip(sums, columns, strict=True)] if sums else list(columns)
+        left -= own.makespan_cycles
+        rows, core = own.cycles.sum(axis=1) // max(1, own.makespan_cycles), int(own.task("core")[0])
+    tasks = whole.tasks.copy()
+    TASKS.of(tasks, "core")[:] = core
+    cycles = sums[0].copy()
+    cycles[:, CYCLE_NAMES.index("idle")] += left * rows
+    return Totals(cycles, sums[1][:, 0], sums[2][:, 0], tasks, whole.pauses)
+
+
+def shared_out(work: Sequence[int], part: int, whole: int) -> list[int]:
+    """The part of the work of each core: of all cores together exactly, of each rounded.
+
+    >>> shared_out([3, 3, 2], 1, 2)
+    [2, 1, 1]
+    """
+    each = [divmod(cycles * part, whole) for cycles in work]
+    left = sum(work) * part // whole - sum(full for full, _ in each)
+    more = sorted(range(len(work)), key=lambda core: -each[core][1])[:left]
+    return [full + (core in more) for core, (full, _) in enumerate(each)]
+
+
+def _whole_jobs(chip: Chip, jobs: Sequence[Job], engine: str = "fast") -> Program:
     """A program of one thread in which each job is one operation, as long as the job takes alone."""
     bodies: dict[tuple[int, int], Phase] = {}
     tasks: dict[int, Task] = {}
     for job in {id(job): job for job in jobs}.values():
-        cycles = alone(chip, job).latency_cycles
+        cycles = alone(chip, job).latency_cycles if engine == "fast" else _ran(chip, _kind(job), engine).makespan_cycles
         phase = bodies.get((cycles, job.macs))
         if phase is None:
             whole = Operation(unit=0, cycles=cycles, result_cycles=cycles, work=job.macs, label="job")

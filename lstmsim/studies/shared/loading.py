@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.scenario_file import Opened
@@ -194,6 +194,30 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
         return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name)
 
     return scenario_from_document(copy.deepcopy(document), overrides, name), at_clock
+
+
+def load_clocked(source: Source, overrides: Sequence[str], clock: Path | None) -> Scenario:
+    """Read a scenario at a clock that is asked for or was built; its chip says where the clock comes from.
+
+    Arrivals by the second come at other cycles at another clock, and so do transfers of memories in GB/s.
+
+    source, overrides: as in `load_scenario`.
+    clock: MHz, or the file that a build wrote (None: the chip's own clock).
+
+    >>> scenario = load_clocked({"chip": "edge", "jobs": [{"model": "lstm-256", "steps": 2}]}, (), "120")
+    >>> scenario.chip.frequency_mhz, scenario.chip.sources["frequency_mhz"]
+    (120.0, 'asked for')
+    """
+    if clock is None:
+        return load_scenario(source, overrides)
+    from lstmsim.studies.board.build import clock_of
+
+    mhz, said = clock_of(os.fspath(clock))
+    _, at_clock = load_at_clocks(source, overrides)
+    loaded = at_clock(mhz)
+    sources = {**loaded.chip.sources, "frequency_mhz": said}
+    chip = replace(cast(Any, loaded.chip), frequency_mhz=mhz, sources=sources)
+    return replace(loaded, chip=chip)
 
 
 def load_chip(name: Path) -> Chip:

@@ -19,6 +19,8 @@ from lstmsim.report.stamp import Stamp
 
 #: Words of a source that says that a value is not known.
 _ASSUMED, _FITTED = "assumption", "fitted"
+#: How a source of the clock begins that was given with the scenario, and not by the chip's file.
+_ASKED, _BUILT = "asked for", "built"
 
 
 @record
@@ -163,7 +165,9 @@ def stamp_of(chip: Chip, jobs: Sequence[Job] = (), *, bits: bool = False, varied
     ('every cycle equal to generated RTL', (), True)
     """
     preset, changed = preset_of(chip)
-    values = _from_sources(chip, changed)
+    said = str(chip.sources.get("frequency_mhz", ""))
+    clock = said if said.startswith((_ASKED, _BUILT)) else ""
+    values = _from_sources(chip, [each for each in changed if each != "frequency_mhz" or not clock])
     evidence = target_of(chip.kind).evidence(chip, jobs, bits=bits, preset=preset, changed=changed)
     return Stamp(
         chip.name,
@@ -175,6 +179,7 @@ def stamp_of(chip: Chip, jobs: Sequence[Job] = (), *, bits: bool = False, varied
         tuple(each.path for each in values if each.assumed and each.path not in keys_at(varied)),
         tuple(each.path for each in values if each.fitted),
         tuple(varied),
+        f"{chip.frequency_mhz:g} MHz, {clock}" if clock else "",
     )
 
 

@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
+from lstmsim.analysis.spans import Spans, covered_cycles, spans_of, step_edges, use_over_time
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.units import cycles_to_us
+from lstmsim.base.wording import counted
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
 from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, set_time, short, unit_of
@@ -195,7 +196,6 @@ SPAN_LIMIT = 20_000
 
 #: Most windows of the strip, and of an inch of it.
 _WINDOWS, _WINDOWS_OF_INCH = 200, 25
-_LEGEND_NAMES = 16
 
 
 def plot(
@@ -233,26 +233,20 @@ def _draw(figure: Picture, timeline: Timeline, view: View) -> None:
 def _draw_utilization(axes: Axes, timeline: Timeline, view: View, inches: float) -> float:
     """Draw the busy fraction of the shown cores' main units per window; give that of the whole view in percent."""
     start, end, most = view.start_cycle, view.end_cycle, min(_WINDOWS, int(_WINDOWS_OF_INCH * inches))
-    edges, on_steps = step_edges(timeline, start, end, most)
-    by_core = {core: values for core, values in busy_windows(timeline, edges).items() if core in view.cores}
-    mean = 100 * np.mean(list(by_core.values()), axis=0) if by_core else np.zeros(len(edges) - 1)
-    axes.stairs(mean, edges, fill=True, color="#B8C4CC")
-    axes.stairs(mean, edges, color="#33434D", linewidth=0.9)
+    use = use_over_time(timeline, (start, end), most, view.cores)
+    axes.stairs(100 * use.share, use.edges, fill=True, color="#B8C4CC")
+    axes.stairs(100 * use.share, use.edges, color="#33434D", linewidth=0.9)
     axes.set_ylim(0, 105)
     axes.set_yticks([0, 50, 100])
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
-    what = (
-        f"{timeline.unit} busy (%)" if len(by_core) < 2 else f"{timeline.unit}s busy (%),\nmean of {len(by_core)} cores"
-    )
-    axes.set_ylabel(what)
-    window = int(window_edges(start, end, most)[1]) - start
-    said = f"{window:,} cycle{'s' * (window > 1)}"
-    said = f"windows of whole time steps, at least {said}" if on_steps else f"windows of {said}"
+    several = f"{timeline.unit}s busy (%),\nmean of {use.cores} cores"
+    axes.set_ylabel(f"{timeline.unit} busy (%)" if use.cores < 2 else several)
+    said = f"windows of whole time steps, at least {use.window}" if use.on_steps else f"windows of {use.window}"
     figure = axes.get_figure()
     assert isinstance(figure, Picture)
     axes.set_title(figure.folded(said, 7, 0.8), loc="right", fontsize=letters(7), color="#555555", pad=2)
-    return float(np.average(mean, weights=np.diff(edges)))
+    return 100 * use.mean
 
 
 def _set_title(figure: Picture, timeline: Timeline, view: View, busy: float) -> None:
@@ -274,17 +268,12 @@ def _set_title(figure: Picture, timeline: Timeline, view: View, busy: float) -> 
 
 def set_legend(figure: Picture, timeline: Timeline, view: View) -> None:
     """Write what colours and hatches of a view stand for, right of the panels."""
-    colours = view.colours()
-    shown = colours if len(colours) <= _LEGEND_NAMES else colours[:8]
-    counts = np.bincount(view.colour[np.unique(view.job[view.job >= 0])], minlength=len(view.names))
-    entries = [(_named(view.names[each], int(counts[each]), timeline), job_style(each)) for each in shown]
-    if len(colours) > len(shown):
-        entries.append((f"+ {len(colours) - len(shown):,} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
-    present = set(np.unique(view.state).tolist())
-    waits = {name: named for name, named in NAMED.items() if name in STATES and name != "busy"}
-    for name, named in waits.items():
-        if STATES.index(name) in present:
-            entries.append((named.legend or name, named.style))
+    known, hidden = view.legend()
+    entries = [(_named(name, jobs, timeline), job_style(place)) for place, name, jobs in known]
+    if hidden:
+        entries.append((f"+ {hidden:,} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
+    waits = {name: named for name, named in NAMED.items() if name in view.waits}
+    entries += [(named.legend or name, named.style) for name, named in waits.items()]
     patches = [
         Patch(
             facecolor=style.fill,
@@ -299,6 +288,4 @@ def set_legend(figure: Picture, timeline: Timeline, view: View) -> None:
 
 def _named(name: str, jobs: int, timeline: Timeline) -> str:
     """What a colour stands for: a job, or how many jobs of an entry are shown."""
-    return (
-        f"{short(name, 24)} ({jobs:,} {'request' if jobs == 1 else 'requests'})" if timeline.groups else short(name, 30)
-    )
+    return f"{short(name, 24)} ({counted(jobs, 'request')})" if timeline.groups else short(name, 30)

@@ -20,6 +20,14 @@ class SimulateRequest:
     _: KW_ONLY
     engine: Engine = "fast"
     overrides: Overrides = ()
+    clock: Annotated[
+        Path | None,
+        Key(
+            "Clock of the chip instead of its own: MHz, or what a build wrote (build/clock.json).",
+            follows="the chip's own",
+            metavar="FILE_OR_MHZ",
+        ),
+    ] = None
 
 
 def _core_numbers(text: str) -> tuple[int, ...]:

@@ -9,15 +9,16 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
-from lstmsim.analysis.batches import batches_of
+from lstmsim.analysis.batches import batch_names
 from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.engines.fast import run as fast
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.program import Program
+from lstmsim.program.runs import runs_of
 from lstmsim.program.trace import Totals, Trace
-from lstmsim.studies.shared.loading import Source, load_scenario
+from lstmsim.studies.shared.loading import Source, load_clocked
 from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.simulate.request import SimulateRequest
@@ -63,12 +64,14 @@ class Run:
     engine: a key of `lstmsim.engines.ENGINES`.
     program: what the engine runs.
     lowered: whether a target has just made the program, so that it is not checked for broken rules.
+    batches: the totals, where the chip runs whole batches one after the other; such a run has no trace.
     """
 
     scenario: Scenario
     engine: str
     program: Program
     lowered: bool = False
+    batches: Totals | None = None
 
     @cached_property
     def operations(self) -> int:
@@ -78,12 +81,19 @@ class Run:
     @cached_property
     def trace(self) -> Trace:
         """What every unit did, event for event."""
+        if self.batches is not None:
+            text = (
+                "batches of this chip are simulated each alone, so no trace has all: trace one, as a job with `batch`"
+            )
+            raise InputError(Mistake("batching", text))
         refuse_long_trace(self.operations)
         return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
     def totals(self) -> Totals:
         """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
+        if self.batches is not None:
+            return self.batches
         if self.engine == "fast" and "trace" not in self.__dict__:
             return fast.totals(self.program, check=not self.lowered)
         from lstmsim.program.accounts import totals_of
@@ -95,9 +105,15 @@ class Run:
         """The report of the run."""
         chip, jobs = self.scenario.chip, self.scenario.jobs
         target = target_of(chip.kind)
-        measured = measure(self.scenario, self.totals, self.engine, self.program)
+        said: tuple[str, ...] = ()
+        if self.batches is not None:
+            from lstmsim.studies.serve.programs import ONE_BY_ONE
+
+            said = (ONE_BY_ONE,)
+        measured = measure(self.scenario, self.totals, self.engine, None if said else self.program)
         return replace(
             measured,
+            remarks=(*measured.remarks, *said),
             planned=target.planned(chip, jobs),
             kernels=target.kernels(chip, jobs),
             stamping=partial(stamp_of_scenario, self.scenario),
@@ -109,14 +125,7 @@ class Run:
         from lstmsim.analysis.timeline import build_timeline, job_groups
 
         chip = self.scenario.chip
-        names = [job.name for job in self.scenario.jobs]
-        for batch in batches_of(self.scenario.jobs, self.totals):
-            # one bar stands for all members: it is drawn for the one that leads them
-            # a round is a bar of the one that leads it; with whom it goes changes from round to round
-            batching = self.scenario.jobs[batch.members[0]].batching
-            if len(batch.members) > 1 and not (batching and batching.in_rounds):
-                leads = int(self.trace.task("batch")[batch.members[0]])
-                names[leads] = f"{names[leads]} x {len(batch.members)}"
+        names = batch_names([job.name for job in self.scenario.jobs], runs_of(self.trace.tasks, self.trace.pauses))
         unit = chip.core_figures[0].unit.name
         groups = job_groups(self.scenario.jobs)
         return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)
@@ -150,9 +159,14 @@ def run(request: SimulateRequest) -> Run:
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
     """
-    loaded = load_scenario(request.scenario, request.overrides)
-    program = machines.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engines.running(request.engine), program, lowered=True)
+    loaded = load_clocked(request.scenario, request.overrides, request.clock)
+    engine = engines.running(request.engine)
+    if any(job.batching is not None for job in loaded.jobs) and target_of(loaded.chip.kind).one_by_one:
+        from lstmsim.studies.serve.programs import simulated
+
+        program, totals = simulated(loaded.chip, loaded.jobs, engine)
+        return Run(loaded, engine, program, lowered=True, batches=totals)
+    return Run(loaded, engine, machines.lower(loaded.chip, loaded.jobs), lowered=True)
 
 
 def refuse_long_trace(operations: int) -> None:
@@ -178,7 +192,7 @@ def simulate(request: SimulateRequest) -> Report:
     >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
     1423
     """
-    return run(request.scenario, engine=request.engine, overrides=request.overrides).report
+    return run(request.scenario, engine=request.engine, overrides=request.overrides, clock=request.clock).report
 
 
 def run_of(value: object, name: str) -> Run:

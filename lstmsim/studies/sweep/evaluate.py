@@ -168,6 +168,11 @@ def _nearest_file(name: str, folder: Path) -> str:
 
 def simulated(chip: Chip, jobs: Sequence[Job], engine: str = "fast") -> Totals:
     """Give the totals of jobs on a chip; `InputError` if the chip refuses them."""
+    if any(job.batching is not None for job in jobs):
+        # not at the top: what few points have must not delay all others
+        from lstmsim.studies.serve.programs import simulated as simulated_batches
+
+        return simulated_batches(chip, jobs, engine)[1]
     return engines.totals(machines.lower(chip, jobs), engine, check=False)
 
 
@@ -183,7 +188,7 @@ def _data(description: Any) -> dict[str, Any]:
 
 
 #: Keys of descriptions that stand only where they are given, so that within a version keys of others stay as they are.
-_CAME_LATER = ("delta",)
+_CAME_LATER = ("delta", "devices")
 
 
 @cache
@@ -238,7 +243,8 @@ def _further(job: Job) -> list[Any]:
 
 def chip_text(chip: Chip) -> tuple[bytes, bytes]:
     """What the key of a scenario has before its jobs, and behind them."""
-    shared = [getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART]
+    own = {name: getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART}
+    shared = [value for name, value in own.items() if value is not None or name not in _CAME_LATER]
     before = [_versions(), chip.kind, chip.frequency_mhz, [_part_digest(core) for core in chip.cores]]
     behind = _CANONICAL.encode(["", *shared]).removeprefix('[""')
     return f"{_CANONICAL.encode(before)[:-1]},".encode("ascii"), behind.encode("ascii")

@@ -20,8 +20,9 @@ from lstmsim.base.keys import Described, Key, keys_of, unwrapped
 from lstmsim.files.scenario.entries import job_names
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
 from lstmsim.files.scenario.models import own_keys
+from lstmsim.files.scenario.request_schema import ArrivalEntry, Cycles, Steps, StepsEntry
 from lstmsim.files.scenario.scenario_file import checked_scenario
-from lstmsim.files.scenario.schema import ArrivalEntry, Cycles, JobEntry, LayerEntry, Steps, StepsEntry
+from lstmsim.files.scenario.schema import JobEntry, LayerEntry
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import copied
 from lstmsim.machines.assembly import PerStep, Tally
@@ -209,6 +210,8 @@ class Prepared:
                 return None
             cores += [core] * entry.get("count", 1)
         if len(cores) > MAX_CORES or self.target.faults_of_all(cores):
+            return None
+        if self.target.chip_faults(self.chip_entry, cores):
             return None
         chip: Chip = self.target.chip_of(self.chip_entry, cores)
         return chip

@@ -25,7 +25,7 @@ from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
 Link = tuple[int, int, str, str]
 
 
@@ -93,6 +93,7 @@ def test_every_cycle_of_a_core_full_of_threads_is_on_one_segment(name: str, poli
     check(program, engines.run(program))
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("preset", ["brainwave-s10", "intel-npu-rtl", "intel-npu-cpp"])
 @pytest.mark.parametrize("name", ["lstm", "gru", "gru-lbr0", "rnn", "dense"])
 def test_every_cycle_of_a_row_npu_is_on_one_segment(preset: str, name: str) -> None:

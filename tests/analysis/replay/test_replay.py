@@ -29,7 +29,7 @@ from lstmsim.program.trace import ISSUES, TASKS, Trace
 from tests.strategies import scenarios
 
 #: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 #: Every second built-in cell in the usual run.
 SOME_CELLS = sorted(CELLS)[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 2]
 
@@ -120,11 +120,12 @@ def rows(trace: Trace, unit: int) -> np.ndarray:
     return np.flatnonzero(trace.issue("unit") == unit)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", sorted(set(CELLS) - {"dense"}))
 @pytest.mark.parametrize("block_order", ["row", pytest.param("column", marks=pytest.mark.long)])
 def test_a_dropped_tile_is_found(name: str, block_order: str) -> None:
     scenario, program, trace, numbers = a_run(name, block_order)
-    for row in rows(trace, ARRAY)[::7]:
+    for row in rows(trace, ARRAY)[::11]:
         fewer = changed(trace, lambda issues, row=row: np.delete(issues, row, axis=0))
         with pytest.raises(ReplayError, match=r"of \d+ column groups added up|lies outside|no free|been computed"):
             replay(scenario, program, fewer, numbers)

@@ -25,7 +25,7 @@ from tests.splits import splits
 
 #: Rows of a trace and unit that are moved; with LSTMSIM_EXAMPLES all of them.
 SOME = 10**9 if "LSTMSIM_EXAMPLES" in os.environ else 5
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 Case = tuple[Scenario, Program, Trace]
 
@@ -85,6 +85,7 @@ def a_split(name: str, split: str, cores: tuple[int, ...], **exchange: int) -> C
 CUTS = [("rows", (0, 1, 2)), ("layers", (0, 1)), ("layers", (1, 0, 1))]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("split", "cores"), CUTS)
 @pytest.mark.parametrize("name", ["lstm-projection", "gru", "gru-lbr0"])
 def test_what_waits_for_an_exchange_waits_for_all_of_it(name: str, split: str, cores: tuple[int, ...]) -> None:

@@ -18,7 +18,7 @@ from lstmsim.model.fusion.graph_rules import mistakes
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "contract_cases_fusion.json").read_text())
 #: Damaged files: 60 in the usual run, 1,000 and more in the long one.
-EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 60
+EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 40
 
 GOOD = """name: tail
 about: [an example]

@@ -53,6 +53,7 @@ class Case(Numbers):
                 self.places[place] = make(self, name)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,6 +198,7 @@ CONSTANTS = [
 ]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("make", "kind", "direction"),
     [

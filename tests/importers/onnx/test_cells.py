@@ -100,6 +100,7 @@ CASES: list[tuple[str, bool, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("kind", "peepholes", "attributes", "name"), CASES)
 def test_what_is_imported_computes_what_onnxruntime_does(
     kind: str, peepholes: bool, attributes: dict[str, Any], name: str, tmp_path: Path

@@ -129,6 +129,7 @@ NOTHING: dict[str, Between] = {
 }
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "sizes", [(SIZE, 1), pytest.param(("steps", 1), marks=pytest.mark.long), ("steps", "batch")], ids=str
 )

@@ -201,6 +201,7 @@ def test_without_threshold_and_latency_it_is_the_dense_machine(seed: int) -> Non
                 assert np.array_equal(one[0].h, other[0].h), (job.name, threshold)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", range(max(8, EXAMPLES // 5)))
 def test_traces_are_executed_with_kept_sums(seed: int) -> None:
     """Every bank has just the groups that its step sends, and gives what the golden model computes."""

@@ -28,7 +28,7 @@ def size(case: dict[str, Any]) -> int:
 RECORDED = [
     pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=() if size(case) <= most else pytest.mark.long)
     for case in CASES
-    for engine, most in (("fast", 1500), ("reference", 150))
+    for engine, most in (("fast", 900), ("reference", 150))
 ]
 
 

@@ -17,6 +17,7 @@ CASES = json.loads((Path(__file__).parents[2] / "data" / "contract_cases_gemm.js
 DEAR = {"gemm-1-08", "gemm-1-20", "gemm-1-26"}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "case",
     [pytest.param(each, id=each["name"], marks=pytest.mark.long if each["name"] in DEAR else ()) for each in CASES],

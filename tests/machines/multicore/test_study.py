@@ -64,6 +64,7 @@ def test_the_planned_relief_is_that_of_the_plan() -> None:
     assert gemm.mn_cuts(task)[0].kind == "MN"
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("caches", ["cold", "warm"])
 def test_engines_agree_on_any_division(seed: int, caches: str) -> None:

@@ -75,6 +75,7 @@ def test_the_instructions_are_those_of_4_bytes_and_half_the_sectors_come(kind: s
     assert counts[0]["load_requests"] == counts[1]["load_requests"]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("cell", "batch", "others"),
     [

@@ -56,7 +56,14 @@ def scenario(*jobs: dict[str, Any], **chip: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "fusion", "batch"),
-    [("lstm-layernorm", "on", 1), ("gru-lbr0", "on", 3), ("lstm-projection", "off", 1), ("gru", "off", 3)],
+    [
+        ("lstm-layernorm", "on", 1),
+        ("gru", "off", 3),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (("gru-lbr0", "on", 3), ("lstm-projection", "off", 1))
+        ),
+    ],
 )
 def test_both_engines_agree_and_everything_adds_up(name: str, fusion: str, batch: int) -> None:
     asked = scenario(job(name, batch, steps=1 if name == "lstm-layernorm" else 2), fusion=fusion)

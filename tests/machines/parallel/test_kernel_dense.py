@@ -234,6 +234,7 @@ def test_rows_of_a_gru_read_no_columns_that_are_all_zero() -> None:
     assert multiplied == [768, 768, 256, 512]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("cell", ["lstm", "gru", "gru-lbr0", "rnn"])
 @pytest.mark.parametrize(("batch", "split"), [(1, 0), (3, 1), (3, 2)])
 def test_a_persistent_kernel_does_the_same_between_its_barriers(cell: str, batch: int, split: int) -> None:

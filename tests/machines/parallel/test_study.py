@@ -212,6 +212,7 @@ def span_beside(kernel: str, method: str, options: tuple[tuple[str, Any], ...]) 
     return sparse.figures(SIXTEEN, task, work, engines.totals(work.flat, check=False)).span
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("kernel", "method"), [(kernel, each) for kernel, some in METHODS.items() for each in some])
 def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method: str) -> None:
     task = beside(kernel, method)

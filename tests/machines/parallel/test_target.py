@@ -72,6 +72,7 @@ JOBS = {
 BOTH_WAYS = ("lstm", "directions")
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("name", "recurrent"),
     [

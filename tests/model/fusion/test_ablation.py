@@ -27,6 +27,7 @@ def _equal_numpy(graph: Graph, step: AblationStep, device: FusionDevice) -> None
         np.testing.assert_allclose(values[number].reshape(-1), wanted[number].reshape(-1), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_step_computes_what_the_graph_says(name: str) -> None:
     device = DEVICES[name]

@@ -21,6 +21,7 @@ def _kernels(made: Graph, mode: str, device: FusionDevice | None = None) -> tupl
     return root_kernels(made, clusters(made)[0], device, mode, lambda group: baseline_mapping(group, device))
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_the_golden_cases(case: dict[str, Any]) -> None:
     made = graph_of(case)

@@ -32,7 +32,7 @@ from lstmsim.model.fusion.schemes import drawn_inputs, evaluated
 from tests.model.fusion.golden import cases, device_of, graph_of
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "16"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 V100 = FusionDevice()
 
 
@@ -40,6 +40,7 @@ V100 = FusionDevice()
 DEAR = {"fusion-1-03"}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "case",
     [

@@ -169,6 +169,7 @@ def test_every_node_is_rounded_exactly_and_saturation_is_counted(precision: Prec
     assert own.saturated == {name: count for name, count in lost.items() if count}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("graph_of", [*CELLS.values(), MIXED], ids=lambda each: each.name)
 @settings(max_examples=examples(3))
 @given(precision=PRECISIONS, data=st.data())

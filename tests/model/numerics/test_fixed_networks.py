@@ -45,6 +45,7 @@ def test_sixteen_bits_are_close_for_every_cell(name: str) -> None:
     assert sqnr_db(network, SIXTEEN, random_stimulus(network.model, STEPS, 4)) > 60
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=pytest.mark.long if at % 2 else ()) for at, each in enumerate(sorted(CELLS))]
 )
@@ -107,6 +108,7 @@ def test_held_numbers_are_integers_and_the_runs_repeat() -> None:
     assert np.abs(runs[0].h).max() <= 127
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", sorted(CELLS))
 @pytest.mark.parametrize(
     "precision",

@@ -84,6 +84,7 @@ def test_onnx_reference(name: str, shape: tuple[int, int, int]) -> None:
     np.testing.assert_allclose(golden(network, stimulus), y[:, 0, 0], atol=2e-6)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", ONNX)
 @pytest.mark.parametrize(
     ("shape", "way"),
@@ -188,6 +189,7 @@ EQUATIONS = {
 }
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", EQUATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_equations_written_out(name: str, shape: tuple[int, int, int]) -> None:

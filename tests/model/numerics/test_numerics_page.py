@@ -71,6 +71,7 @@ def assert_equal_bits(net: Network, stimulus: Stimulus, precision: Precision, *o
             assert ours.h(layer, direction) == pytest.approx(np.array(real), rel=1e-12)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -150,6 +151,7 @@ def test_weights_of_very_different_size_in_single_precision() -> None:
 
 
 #: One chip: two models of one kind of cell with unlike ranges, one of two layers, and a model of another kind.
+@pytest.mark.halved
 @pytest.mark.parametrize("shift", ["row", "common"])
 @pytest.mark.parametrize("name", ["lstm-peephole", "gru", "lstm-projection", "slstm"])
 def test_models_that_share_their_formats(name: str, shift: str) -> None:

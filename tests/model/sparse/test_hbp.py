@@ -75,6 +75,7 @@ def csr_of_hbp(hbp: Hbp) -> Csr:
     return Csr(partition.rows, partition.columns, row_ptr, hbp.cols[walked], hbp.data[walked])
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("strategy", HASHES)
 @pytest.mark.parametrize("matrix", SHAPES.values(), ids=list(SHAPES))
 def test_walking_back_gives_the_matrix(matrix: Csr, strategy: str) -> None:

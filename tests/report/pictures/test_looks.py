@@ -24,7 +24,12 @@ from tests.timelines import BUSY, busy_machine, periodic, small, timeline_from
 LOOKS = [Look(width, style) for width in (None, *WIDTHS) for style in ("screen", "paper", "slides")]
 
 
-@pytest.mark.parametrize("look", LOOKS[1:], ids=str)
+@pytest.mark.parametrize(
+    "look",
+    # in the usual run each width and each style at least once
+    [pytest.param(each, marks=pytest.mark.long if at % 2 else ()) for at, each in enumerate(LOOKS[1:])],
+    ids=str,
+)
 def test_a_picture_has_its_width_and_nothing_beside_it(look: Look) -> None:
     figure = plot(busy_machine(1, 2, 9, 40), look=look)
     assert look.inches is None or figure.get_size_inches()[0] == look.inches

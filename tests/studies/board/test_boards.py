@@ -10,7 +10,7 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.studies.board.boards import board_files, board_named, pll_for
-from lstmsim.studies.board.build import refuse_tools
+from lstmsim.studies.board.build import clock_of, refuse_tools
 from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.needed import long_run
 
@@ -76,3 +76,44 @@ def test_tools_that_are_not_there_are_named_before_a_file_is_written(
     with pytest.raises(InputError, match="build: only with board"):
         lstmsim.run_rtl(TINY, tmp_path / "out", random_weights=1, build=True)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ('{"mhz": {"1": 111.5, "2": 109.0}, "tools": "yosys 0.70"}', (109.0, "built (worst of 2 seeds; yosys 0.70)")),
+        ('{"build": {"mhz": {"1": 90.5}, "tools": "t"}}', (90.5, "built (one seed; t)")),
+    ],
+)
+def test_the_clock_of_a_build_is_that_of_its_worst_seed(tmp_path: Path, text: str, clock: tuple[float, str]) -> None:
+    (tmp_path / "clock.json").write_text(text)
+    assert clock_of(str(tmp_path / "clock.json")) == clock
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '{"mhz": {}}', '{"mhz": {"1": -5}}', '{"mhz": {"1": "fast"}}', "MHz: 5"])
+def test_a_file_without_a_clock_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(InputError, match=r"other.json: expected what a build writes"):
+        clock_of(str(tmp_path / "other.json"))
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "no-such-file"])
+def test_a_clock_that_is_none_is_refused(value: str) -> None:
+    with pytest.raises(InputError, match="clock: "):
+        clock_of(value)
+
+
+def test_a_simulation_at_a_clock_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Cycles are the same; what comes by the second comes at other cycles."""
+    (tmp_path / "clock.json").write_text('{"mhz": {"1": 50.0}, "tools": "yosys 0.70"}')
+    job = {"model": TINY["jobs"][0]["model"], "steps": 2, "count": 2, "arrival": {"kind": "stream", "frame_ms": 1}}
+    scenario = {"chip": TINY["chip"], "jobs": [job]}
+    own = lstmsim.run(scenario)
+    built = lstmsim.run(scenario, clock=tmp_path / "clock.json")
+    asked = lstmsim.run(scenario, clock="50")
+    assert [each.arrival for each in own.scenario.jobs] == [0, 25_000]
+    assert [each.arrival for each in built.scenario.jobs] == [0, 50_000]
+    assert built.report.jobs[0].finish == own.report.jobs[0].finish
+    assert "Clock: 50 MHz, built (one seed; yosys 0.70)." in " ".join(built.to_text().split())
+    assert "Clock: 50 MHz, asked for." in " ".join(asked.to_text().split())
+    assert "Clock:" not in own.to_text()

@@ -38,18 +38,16 @@ def run_icarus(folder: Path) -> Any:
 
 @needs_icarus
 def test_a_design_runs_over_pins_as_lstmsim_says(design: Path) -> None:
-    report = run_icarus(design)
     golden = [each for each in read_log((design / "golden/events.txt").read_text().splitlines()) if each.kind in "HAF"]
-    assert report.equal
+    # what lstmsim says is not read off the board: another bit of h is a difference, and the only one
+    text, last = (design / "golden/events.txt").read_text(), [each for each in golden if each.kind == "H"][-1]
+    other = Event("H", last.cycle, (*last.fields[:-1], f"{int(str(last.fields[-1]), 16) ^ 1:02x}"))
+    (design / "golden/events.txt").write_text(text.replace(last.line, other.line))
+    report = run_icarus(design)
+    (design / "golden/events.txt").write_text(text)
+    assert report.wrong.endswith(f"differs from the simulator, first in cycle {last.cycle}")
     assert report.events == tuple(golden)
     assert report.compared.equal["job"] == 6
-    assert "EQUAL in every admission and finish" in " ".join(report.to_text().split())
-    # what lstmsim says is not read off the board: another bit of h is a difference
-    text, first = (design / "golden/events.txt").read_text(), next(each for each in golden if each.kind == "H")
-    other = Event("H", first.cycle, (*first.fields[:-1], f"{int(str(first.fields[-1]), 16) ^ 1:02x}"))
-    (design / "golden/events.txt").write_text(text.replace(first.line, other.line))
-    assert run_icarus(design).wrong.endswith(f"differs from the simulator, first in cycle {first.cycle}")
-    (design / "golden/events.txt").write_text(text)
 
 
 @long_run
@@ -138,6 +136,14 @@ def test_a_folder_that_was_edited_is_refused_with_the_place(design: Path) -> Non
         with pytest.raises(InputError, match=rf"edited\.hex:2: expected an address and a word.*'{line}'"):
             lstmsim.run_board(design)
     image.unlink()
+    golden = design / "golden/events.txt"
+    text = golden.read_text()
+    for line in ("Z 1", "F", "F x 0", ""):
+        golden.write_text(f"{text}{line}\n")
+        done = runner.call("board", "run", str(design))
+        assert done.exit_code == 2
+        assert f"golden/events.txt:{len(text.splitlines()) + 1}: expected an event" in done.stderr.replace("\n", "")
+    golden.write_text(text)
 
 
 @needs_icarus

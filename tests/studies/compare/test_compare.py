@@ -154,6 +154,7 @@ ARRIVALS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("arrival", ARRIVALS, ids=lambda each: each.get("path", each["kind"]))
 def test_what_arrives_by_the_second_does_so_at_the_clock_of_each_chip(
     arrival: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -62,18 +62,20 @@ MODELS = {
     (
         (3.0, 1.5),
         (2.0, None),
-    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next (a).",
+    ): "b is fastest on the 1 of 2 models that two machines ran, 2.00 times as fast as the next (a); "
+    "b cannot run 1 of 2 models.",
     ((3.0, 1.5), (1.0, 8.0)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
     "a is 2.00 times as fast as b by the geometric mean.",
     ((3.0, 1.5, 9.0), (1.0, 8.0, None)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
-    "over the 1 that all of them ran, b is 2.00 times as fast as a by the geometric mean.",
+    "over the 1 that all of them ran, b is 2.00 times as fast as a by the geometric mean; c cannot run 1 of 2 models.",
     ((3.0, 1.5, None), (1.0, None, 8.0)): "No machine alone is fastest on all 2 models: b on 1 and a on 1; "
-    "no model was run by all of them, so no mean says more.",
+    "no model was run by all of them, so no mean says more; b and c cannot run 1 of 2 models each.",
     ((2.0, 2.0), (2.0, 2.0)): "No machine alone is fastest on all 2 models: a on 2 and b on 2; "
     "a and b are equally fast by the geometric mean.",
     ((3.0, 1.5), (3.0, 2.999)): "b is fastest on all 2 models, at most 2.00 times as fast as the next (a).",
     ((3.0, 2.999),): "b is fastest on m0, less than 1 % faster than the next (a).",
-    ((2.0, None), (None, 3.0)): "Cannot tell what is fastest: no model has times of two machines.",
+    ((2.0, None), (None, 3.0)): "Cannot tell what is fastest: no model has times of two machines; "
+    "a and b cannot run 1 of 2 models each.",
 }
 
 

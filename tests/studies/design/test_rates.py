@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.studies.design.rates import Question, Rates
 from lstmsim.studies.design.space import Broken, Space, space_of
+from lstmsim.studies.serve import offered
 from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.saturate import judge_rate
 from lstmsim.studies.serve.saturation import Saturation
@@ -26,6 +28,14 @@ JOBS: list[dict[str, Any]] = [
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": JOBS}
 AXES = {C + "ep": [8, 16], C + "vp": [64, 128, 1024]}
 BOUND, UNTIL = 0.004, 1000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_measurements() -> Iterator[None]:
+    """Loads are measured on fewer requests: answers are compared here, whatever they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offered, "MOST_MEASURED", 500)
+        yield
 
 
 def asked(**more: Any) -> dict[str, Any]:

@@ -110,9 +110,7 @@ MUTANTS = (
     ),
     Mutant("npu_tail.v", "assign t_last_turn = left <= WIDTH;", "assign t_last_turn = left < WIDTH;", "two_at_once"),
     Mutant("npu_tail_write.v", "assign w_units = d_unit + d_units;", "assign w_units = d_unit + 1'b1;", "two_at_once"),
-    Mutant(
-        "npu_tail_queue.v", "localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;", "localparam W = 1;", "states_across_stages"
-    ),
+    Mutant("npu_tail_queue.v", "more ? words[first[W-1:0]] : word;", "word;", "end_behind_h"),
     Mutant("npu_tail_ages.v", "age[i*W_STAMP +: W_STAMP] > most", "age[i*W_STAMP +: W_STAMP] >= most", "equal_ages"),
     Mutant("npu_tail_ages.v", "(!any || age[i*W_STAMP +: W_STAMP] > most)", "!any", "oldest_first"),
     Mutant("npu_tail_ages.v", "else if (its_age < since) since = its_age;", "else;", "oldest_first"),

@@ -54,7 +54,7 @@ def compared(step: int, seed: int, folder: Path) -> None:
 
 
 @needs_icarus
-@pytest.mark.parametrize(("step", "seed"), [(2, 9002), (3, 9003)])
+@pytest.mark.parametrize(("step", "seed"), [(2, 9002), pytest.param(3, 9003, marks=pytest.mark.long)])
 def test_a_reset_begins_anew(step: int, seed: int, tmp_path: Path) -> None:
     compared(step, seed, tmp_path / "out")
 

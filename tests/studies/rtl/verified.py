@@ -14,7 +14,7 @@ from lstmsim.files.scenario.first_states import state_shapes
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.rtl.run import run_rtl
-from lstmsim.studies.simulate.run import load_scenario
+from lstmsim.studies.shared.loading import load_scenario
 
 __all__ = ["all_compared", "verify", "written"]
 

@@ -76,6 +76,7 @@ def brute_force(searched: Searched, score: Score, any_ep: bool) -> int | None:
     return min((each.cycles for each in answers if isinstance(each, Point)), default=None)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(each, marks=pytest.mark.long) for each in range(8, 14))])
 def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
     random = Random(seed)
@@ -92,6 +93,7 @@ def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
     assert result.simulated + result.refused + result.excluded == result.pairs == count_pairs(limits, npe, any_ep)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_no_pair_takes_fewer_cycles_than_its_bound(seed: int) -> None:
     searched = random_searched(Random(seed), 30)

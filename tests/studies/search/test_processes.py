@@ -46,6 +46,7 @@ def test_result_and_progress_are_equal_for_any_number_of_processes(
     assert {shown(jobs, **options) for jobs in several} == {alone}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("seed", range(200, 204))
 def test_random_searches_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = random_searched(Random(seed), 30)

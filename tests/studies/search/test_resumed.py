@@ -51,8 +51,14 @@ def pairs() -> list[tuple[int, int]]:
     return [(ep, vp) for ep in doublings(limits, NPE) for vp in different_vps(starts, widest_vp(limits, NPE, ep)[0])]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize(("scenario", "npe"), [(PLAIN, NPE), (MIX, 512)])
+@pytest.mark.parametrize(
+    ("scenario", "npe", "jobs"),
+    [
+        (PLAIN, NPE, 1),
+        (MIX, 512, 2),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((PLAIN, NPE, 2), (MIX, 512, 1))),
+    ],
+)
 def test_result_and_progress_are_those_of_the_plain_search(
     scenario: Any, npe: int, jobs: int, tmp_path: Path, simulations: list[Any]
 ) -> None:

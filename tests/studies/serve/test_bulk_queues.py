@@ -101,9 +101,9 @@ def test_batches_are_counted_alike_while_requests_come(policy: str, monkeypatch:
         for name, steps in (("a", 2), ("b", 3))
     ]
     scenario = {"chip": "column-npu-16k", "jobs": jobs}
-    whole = serve(scenario, requests=20_000).serving
+    whole = serve(scenario, requests=5000).serving
     monkeypatch.setattr(together, "_MANY", 100)
-    parts = serve(scenario, requests=20_000).serving
+    parts = serve(scenario, requests=5000).serving
     assert parts.batching == whole.batching
     assert parts.batching is not None
     assert parts.batching.mean_size > 1

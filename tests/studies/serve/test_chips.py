@@ -14,20 +14,20 @@ from lstmsim.studies.serve.chips import ChipRate, ChipRates
 MODEL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 JOB = {"model": MODEL, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
 SCENARIO = {"chip": "column-npu-16k", "jobs": [{**JOB, "threads": {"epyc-7742": 8}}]}
-QUICK: dict[str, Any] = {"tolerance": 0.3, "most_requests": 2000}
+QUICK: dict[str, Any] = {"tolerance": 0.5, "most_requests": 2000}
 
 
 @pytest.fixture(scope="module")
 def found() -> ChipRates:
-    return lstmsim.saturate_chips(SCENARIO, 0.1, ["v100", "edge"], also_ms=[0.5], **QUICK)
+    return lstmsim.saturate_chips(SCENARIO, 0.1, ["edge", "intel-npu-rtl"], also_ms=[0.5], **QUICK)
 
 
 def test_each_answer_is_that_of_a_search_on_the_chip_alone(found: ChipRates) -> None:
-    for each in found.rates:
+    for each in (*found.at(0.1), found.at(0.5)[0]):
         alone = lstmsim.saturate({**SCENARIO, "chip": each.chip}, each.bound_ms, **QUICK)
         assert (each.rate, each.fails_from) == (alone.rate, alone.fails_from)
         assert each.bound_per_second == alone.bound_per_second
-    assert [each.chip for each in found.at(0.1)] == ["column-npu-16k", "v100", "edge"]
+    assert [each.chip for each in found.at(0.1)] == ["column-npu-16k", "edge", "intel-npu-rtl"]
     assert found.bounds_ms == (0.1, 0.5)
 
 
@@ -36,7 +36,7 @@ def test_what_limits_a_chip_is_said(found: ChipRates) -> None:
     assert npu.limit in ("no faster from a backlog", "threads used up") or npu.limit.startswith("waiting, at ")
     assert npu.energy_nj is not None
     assert device.energy_nj is None
-    short = lstmsim.saturate_chips(SCENARIO, 0.001, ["v100"], **QUICK)
+    short = lstmsim.saturate_chips(SCENARIO, 0.001, ["edge"], **QUICK)
     assert short.at(0.001)[1].limit.startswith("a request alone takes 0.0")
     assert short.at(0.001)[1].rate is None
 
@@ -85,7 +85,7 @@ def test_chips_of_one_name_are_told_apart(tmp_path: Path) -> None:
     layer = {"cell": "rnn", "hidden": 8, "input": 8}
     job = {"model": {"layers": [layer]}, "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}
     found = lstmsim.saturate_chips(
-        {"chip": chip, "jobs": [job]}, 0.01, [str(fast)], jobs=1, tolerance=0.2, most_requests=20_000
+        {"chip": chip, "jobs": [job]}, 0.01, [str(fast)], jobs=1, tolerance=0.4, most_requests=10_000
     )
     best = found.best(0.01)
     assert best is not None
@@ -106,7 +106,7 @@ def test_what_a_chip_cannot_possibly_do_it_does_not_bear() -> None:
 
 
 def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, found: ChipRates) -> None:
-    chips = ["v100", "edge"]
+    chips = ["edge", "intel-npu-rtl"]
     again = lstmsim.saturate_chips(SCENARIO, 0.1, chips, also_ms=[0.5], folder=tmp_path, jobs=2, **QUICK)
     assert again == found
     files = sorted((tmp_path / "chips").iterdir())
@@ -121,7 +121,7 @@ def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, fou
 
 def test_a_chip_that_cannot_run_the_jobs_has_its_reason_and_a_chip_that_is_not_there_is_a_mistake() -> None:
     job = {**JOB, "model": {"name": "p", "layers": [{"cell": "lstm-peephole", "hidden": 8, "input": 8}]}}
-    found = lstmsim.saturate_chips({"chip": "column-npu-16k", "jobs": [job]}, 0.1, ["v100"], **QUICK)
+    found = lstmsim.saturate_chips({"chip": "column-npu-16k", "jobs": [job]}, 0.1, ["edge"], **QUICK)
     assert "lstm-peephole" in found.rates[1].reason
     assert found.best(0.1) is None
     with pytest.raises(InputError, match="no chip called 'v10'"):
@@ -134,7 +134,7 @@ def test_a_chip_is_named_once() -> None:
 
 
 def test_each_chip_is_searched_with_each_batch(tmp_path: Path) -> None:
-    chips, batches = ["v100"], [1, 4]
+    chips, batches = ["edge"], [1, 4]
     found = lstmsim.saturate_chips(SCENARIO, 0.5, chips, batches=batches, folder=tmp_path, **QUICK)
     assert [(each.chip, each.batch) for each in found.rates] == [
         (chip, batch) for chip in ("column-npu-16k", *chips) for batch in batches
@@ -146,7 +146,7 @@ def test_each_chip_is_searched_with_each_batch(tmp_path: Path) -> None:
         at = next(run for run in alone.runs if run.rate == alone.rate)
         assert (each.requests, each.percentile_ms) == (at.requests, at.percentile_ms)
         assert each.simulated == sum(run.requests for run in alone.runs)
-    small, large = (next(one.rate for one in found.rates if one.called == f"v100, batch {size}") for size in batches)
+    small, large = (next(one.rate for one in found.rates if one.called == f"edge, batch {size}") for size in batches)
     assert large > 2 * small
     best = found.best(0.5)
     assert best is not None

@@ -46,6 +46,7 @@ def load_of(data: dict[str, Any]) -> Load:
     return load
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "data",
     [

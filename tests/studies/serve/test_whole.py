@@ -17,6 +17,9 @@ from tests.conftest import EXAMPLES
 #: Columns of tasks that serving reads.
 READ = ("core", "context", "admitted", "finish", "arrived", "batch")
 
+#: A model whose weights every cache of the tests holds.
+SMALL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 32}]}
+
 
 def _chip(random: np.random.Generator) -> dict[str, Any]:
     count = int(random.integers(1, 4))
@@ -61,6 +64,47 @@ def test_jobs_that_never_meet_have_the_cycles_of_their_operations(seed: int) -> 
         assert TASKS.of(full.tasks, name).tolist() == TASKS.of(short.tasks, name).tolist(), name
     assert full.makespan_cycles == short.makespan_cycles
     assert full.work.sum() == short.work.sum()
+
+
+def _cpu(random: np.random.Generator) -> dict[str, Any]:
+    """Up to three models on a small CPU, each with threads of its own; some find no line of theirs in its caches."""
+    jobs = [_job(random, number) | {"model": SMALL} for number in range(int(random.integers(1, 4)))]
+    for job in jobs:
+        job["weights"] = str(random.choice(["warm", "cold"], p=[0.8, 0.2]))
+        job["threads"] = int(random.integers(1, 9))
+        job["arrival"] = {"kind": "periodic", "interval_cycles": int(random.integers(1000, 9000)), "jitter_cycles": 900}
+        job.pop("batching", None) if random.random() < 0.5 else None
+    changes = {"cores.0.count": 8, "cores_per_llc": 4, "cores_per_domain": int(random.choice([4, 8]))}
+    return {"chip": "epyc-7742", "jobs": jobs} | {f"chip.{name}": value for name, value in changes.items()}
+
+
+def test_jobs_of_cpus_that_find_all_in_their_caches_are_served_as_a_whole() -> None:
+    served = 0
+    for seed in range(8 if EXAMPLES <= 20 else min(EXAMPLES, 400)):
+        asked = _cpu(np.random.default_rng(seed))
+        overrides = [f"{name}={value}" for name, value in asked.items() if name.startswith("chip.")]
+        scenario = load_scenario({name: asked[name] for name in ("chip", "jobs")}, overrides)
+        program = machines.lower(scenario.chip, scenario.jobs)
+        whole = condensed(program)
+        served += whole is not program
+        full, short = engines.totals(program), engines.totals(whole)
+        for name in (*READ, "taken"):
+            assert TASKS.of(full.tasks, name).tolist() == TASKS.of(short.tasks, name).tolist(), (seed, name)
+        assert full.makespan_cycles == short.makespan_cycles
+    assert served >= 3
+
+
+def test_what_two_jobs_want_of_one_memory_is_not_served_as_a_whole() -> None:
+    job = {"model": SMALL, "steps": 2, "threads": 4, "weights": "cold"}
+    scenario = load_scenario({"chip": "epyc-7742", "jobs": [job]})
+    program = machines.lower(scenario.chip, scenario.jobs)
+    assert condensed(program) is program
+    # alone on all cores it meets nobody
+    scenario = load_scenario({"chip": "epyc-7742", "jobs": [job | {"threads": 64}]})
+    whole = condensed(program := machines.lower(scenario.chip, scenario.jobs))
+    assert whole is not program
+    assert whole.tasks[0].gang == ()
+    assert engines.totals(whole).makespan_cycles == engines.totals(program).makespan_cycles
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lstmsim.analysis.spans import ROW_LIMIT, Spans, busy_windows, spans_of, window_edges
+from lstmsim.analysis.spans import ROW_LIMIT, Spans, busy_windows, spans_of, use_over_time, window_edges
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import Row, Timeline, window
 from lstmsim.report.html.markup import Markup, Scale, Section, round_ticks, steps
@@ -19,7 +19,7 @@ from lstmsim.studies.simulate.page import looks
 from lstmsim.studies.simulate.page import timeline as section
 from lstmsim.studies.simulate.page.explorer import explorer
 from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
-from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
+from lstmsim.studies.simulate.page.timeline import timeline_sections
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
@@ -54,11 +54,8 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
     style = page("t", Markup(""), [])
-    switched = re.findall(r"\[data-theme=dark\]\{(--[^}]*)\}", style)
-    preferred = re.findall(r"not\(\[data-theme=light\]\)\{(--[^}]*)\}", style)
-    assert switched == preferred
-    light, night = style.split("[data-theme=dark]")[0], preferred[0]
-    colours = dict(re.findall(r"--([\w-]+):(#[0-9A-F]{6})", night if dark else light))
+    pairs = re.findall(r"--([\w-]+):light-dark\((#[0-9A-F]{6}),(#[0-9A-F]{6})\)", style)
+    colours = {name: pair[dark] for name, *pair in pairs}
     for ink in ("ink", "muted", "accent", "mark"):
         for ground in ("page", "card"):
             assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
@@ -128,7 +125,7 @@ def test_a_periodic_run_has_a_flat_strip(layers: int) -> None:
     tops = re.findall(r"M[\d.]+ ([\d.]+)H", outline[1])
     assert 1 <= len(tops) <= 3, "columns of one height join"
     assert f"window of at least {use.window_cycles} cycles, of whole time steps where they are short, in which" in drawn
-    plain = busy_windows(timeline, window_edges(0, timeline.makespan_cycles, section._USE_WINDOWS))[0]
+    plain = busy_windows(timeline, window_edges(0, timeline.makespan_cycles, 240))[0]
     assert np.ptp(plain[1:-1]) > 0.3, "this run is one that shows it"
 
 

@@ -19,7 +19,7 @@ from tests.strategies import scenarios
 from tests.studies.sweep.specs import numbers_of_report
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
 
 LSTM = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 

@@ -20,7 +20,7 @@ from lstmsim.studies.sweep.resolve import Prepared, Resolver, Setup, quick_path
 from lstmsim.studies.sweep.run import prepare
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "24"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "16"))
 
 CORES = [
     {"npe": 256, "ep": 8, "count": 2},

@@ -108,6 +108,7 @@ def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path) -
         run_sweep(spec(), tmp_path, jobs=1)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("statement", "rows"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -30,6 +31,7 @@ def test_the_time_of_all_steps_is_that_of_the_first_ones_drawn_out(hidden: int, 
     assert step_by_step_ms(row, BENCH) == pytest.approx(whole.latency_ms.max, rel=1e-12)
 
 
+@cache
 def small() -> Group:
     """The group with the tasks that are quick, and two that are left out."""
     return v100_group([ROWS[each] for each in ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "gru-512-1")], BENCH)

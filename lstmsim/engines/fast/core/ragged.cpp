@@ -21,7 +21,9 @@ void Machine::begin_parts(Thread& lead) {
     if (pool == NONE || !program.pools[pool].ragged || program.pools[pool].policy == flat::CONTINUOUS) return;
     lead.parts.push({lead.job, lead.profile->length});
     for (const i64 job : lead.others) lead.parts.push({job, profile_of(job).length});
-    for (const PhaseState& state : lead.phases) {
+    // weights that are there are not loaded
+    for (i64 number = lead.entry.phase; number < lead.phases.size(); ++number) {
+        const PhaseState& state = lead.phases[number];
         for (i64 i = 0; i < state.operations.size(); ++i) {
             const i64 inference = state.operations[i].inference;
             if (inference >= lead.parts.size()) continue;

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lstmsim.base.errors import ReplayError
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.npu import Memory as ChipMemory
 from lstmsim.machines.column.replay.delta import Differences
 from lstmsim.machines.column.replay.work import Cut, Member, PeArray, Place
@@ -38,7 +38,7 @@ class _Transfer:
 
 @dataclass(eq=False)
 class Streams:
-    """The weights of one job that come from the memory."""
+    """The weights of one job, or of the members of a batch together, that come from the memory."""
 
     who: str  # the job in words
     memory: ChipMemory
@@ -115,8 +115,8 @@ def streamed_block(operations: Sequence[Operation], index: int, members: int) ->
     return takes - members, layer, direction, stage, block
 
 
-def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], warm: bool) -> Streams:
-    """Give the transfers of a job before the first of them."""
+def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], *, warm: bool, batch: int) -> Streams:
+    """Give the transfers of a job, or of a batch of so many, before the first of them."""
     core, memory = chip.cores[cut.cores[0]], chip.memory
     assert memory is not None, "weights come from a memory"
     out = {
@@ -141,7 +141,7 @@ def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], war
         return memory.transfer_cycles(size * core.weight_bits, chip.frequency_mhz)
 
     kept = sum(size for block, size in weights.items() if block not in out)
-    groups = {block: sum(map(shapes[block].groups, shapes[block].stage.vectors)) for block in out}
+    groups = {block: batch * sum(map(shapes[block].groups, shapes[block].stage.vectors)) for block in out}
     loading = cycles(kept) if kept and not warm else 0
     return Streams(f"job {job.name}", memory, {block: cycles(weights[block]) for block in out}, groups, loading)
 
@@ -164,6 +164,11 @@ def _weights(shape: StageShape, block: int) -> int:
     return len(shape.stage.gates) * shape.blocks[block] * columns
 
 
+def _port(device: int) -> int:
+    """The number of a device's link among the cores that see vectors."""
+    return -1 - device
+
+
 @dataclass(eq=False)
 class JobWork:
     """A job that is executed."""
@@ -172,8 +177,9 @@ class JobWork:
     core: ColumnCore  # each of its cores, which are equal
     numbers: JobNumbers  # its weights, frames and arithmetic
     cut: Cut  # its cut over members
-    exchange: Exchange  # the links between cores
-    views: dict[int, Memory]  # the vectors as each core sees them, by the number of the core
+    chip: ColumnNpu  # the chip, with its exchange and links
+    # the vectors as each core sees them, by the number of the core; and as the link of each device does (`_port`)
+    views: dict[int, Memory]
     members: tuple[Member, ...]
     # the weights that come while the job runs; None: all weights are there from the start
     weights: Streams | None = None
@@ -199,38 +205,48 @@ class JobWork:
             self.weights.tile(member, place, cycle)
         own.tile(place, group, cycle)
 
-    def sending_cycles(self, member: int, place: Place) -> int:
-        """Count the cycles that a row block takes on a member's link."""
-        units = self.members[member].units(place)
-        taken: int = -(-(units.stop - units.start) // self.exchange.rate(self.core.tail_width))
-        return taken
+    def device_of(self, member: int) -> int:
+        """The device of a member's core."""
+        return self.chip.device_of(self.cut.cores[member])
 
-    def send(self, member: int, place: Place, segment: int, number: int, cycle: int) -> None:
-        """Send a vector of a row block over the link of a member, from `cycle` on."""
-        work, own = self.members[member], self.cut.cores[member]
-        units, shape, who = work.units(place), work.shape(place), f"{work.who}: the exchange of {place}"
-        nodes = self._sent(member, place, segment)
+    def send(self, member: int, place: Place, segment: int, number: int, cycle: int, *, linked: bool) -> int:
+        """Send a vector of a row block over the exchange of a member, or over its device's link, from `cycle` on.
+
+        The exchange reaches the cores of the member's device, and the link of the device; the link reaches the cores
+        of other devices. Returns for how many cycles it is busy.
+        """
+        work, own, device = self.members[member], self.cut.cores[member], self.device_of(member)
+        units, shape, what = work.units(place), work.shape(place), "link" if linked else "exchange"
+        nodes, who = self._sent(member, place, segment, linked), f"{work.who}: the {what} of {place}"
         if number >= len(nodes):
             raise ReplayError(f"{who} at cycle {cycle} sends a vector that no member reads")
         name = "h" if nodes[number] == shape.layer.cell.output else nodes[number]
-        rate = self.exchange.rate(self.core.tail_width)
-        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // rate
+        way, rate = self.chip.exchange, self.chip.exchange.rate(self.core.tail_width)
+        if linked:
+            assert self.chip.devices is not None, "only such chips have links"
+            way, rate = self.chip.devices, self.chip.devices.rate(rate)
+        count = units.stop - units.start
+        turns = cycle + np.arange(count, dtype=np.int64) // rate
         key = (place.layer, place.direction, place.step, name)
-        values = self.views[own].read(key, units, turns, who)
-        since = turns + max(1, self.exchange.latency_cycles)
+        values = self.views[_port(device) if linked else own].read(key, units, turns, who)
+        since = turns + max(1, way.latency_cycles)
         for core, view in self.views.items():
-            if core != own:
+            here = core == _port(device) or (core >= 0 and self.chip.device_of(core) == device)
+            if core != own and (core >= 0 and not here if linked else here):
                 view.write(key, units, values, since, shape.layer.width(name))
+        return int(-(-count // rate))
 
-    def _sent(self, member: int, place: Place, segment: int) -> list[str]:
-        """Name the results of a segment that products on other cores read, in the order in which they are visible."""
+    def _sent(self, member: int, place: Place, segment: int, linked: bool) -> list[str]:
+        """Name the results of a segment that other cores, or other devices, read, in the order of their times."""
         shape, own = self.members[member].shape(place), self.cut.cores[member]
+        device_of = self.chip.device_of
+        beside = {core for core in self.cut.cores if core == own or (linked and device_of(core) == device_of(own))}
         nodes = [
             node.name
             for each in segments(shape.layer.cell)
             if (each.stage, each.index) == (place.stage, segment)
             for node in each.nodes
-            if self.cut.receivers(place.layer, node.name) - {own}
+            if self.cut.receivers(place.layer, node.name) - beside
         ]
         return sorted(nodes, key=lambda name: (shape.visible_cycles(name), name))
 
@@ -310,7 +326,8 @@ def start(
         since = np.full(len(frame), arrived + step * job.frame_interval)
         for view in views.values():
             view.write((0, 0, step, "x"), slice(0, len(frame)), frame, since, len(frame))
-    work = JobWork(job, core, numbers, cut, chip.exchange, views, members, weights)
+    views |= {_port(chip.device_of(each)): Memory() for each in cores}
+    work = JobWork(job, core, numbers, cut, chip, views, members, weights)
     if numbers.follows is None:
         work.begin(numbers.stimulus)
     return work

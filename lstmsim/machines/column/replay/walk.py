@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.machines.column.phases import share_weights
-from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
+from lstmsim.machines.column.replay.jobs import JobWork, Streams, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
 from lstmsim.machines.column.replay.work import Cut, PeArray, Place
+from lstmsim.machines.column.shape import ARRAY, TAIL
 from lstmsim.machines.pools import without_company
 from lstmsim.machines.structural import ThreadSlots, thread_slots_of
 from lstmsim.model.numerics.golden import NetworkRun
@@ -120,6 +121,7 @@ def check_lasting(scenario: Scenario, program: Program, thread_slots: ThreadSlot
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if thread_slots.ran(number) and task.weight_set is None:
             cores = tuple(thread_slots.core(number, member) for member in thread_slots.members[number])
+            cores = tuple(core for core in cores if core < len(chip.cores))
             # a job that finds out as it runs how many cores it takes needs its whole model on each
             for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
                 alike[id(job.model), job.split, own] = job, own
@@ -138,8 +140,10 @@ def check_lasting(scenario: Scenario, program: Program, thread_slots: ThreadSlot
 def _events(program: Program, trace: Trace, thread_slots: ThreadSlots) -> list[tuple[int, ...]]:
     """List (cycle, whether a task begins, order within the cycle ..., task); tasks that finish come first."""
     columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
-    events: list[tuple[int, ...]] = []
+    begins: dict[int, tuple[int, ...]] = {}
+    ends: dict[int, tuple[int, ...]] = {}
     rounds: list[int] = []
+    leads = leads_of(trace)
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
         # a task that follows one which was rejected in this cycle comes after all others
         before, came = task.after, trace.task("arrived")
@@ -148,10 +152,21 @@ def _events(program: Program, trace: Trace, thread_slots: ThreadSlots) -> list[t
         if task.weight_set is None or core < 0:
             continue
         rank = task.key + (arrived if task.key_from_arrival else 0)
-        events.append((admitted, 1, rounds[-1], rank, arrived, number))
         first = thread_slots.stays[number, 0][-1]
-        events.append((finish, 0, first.core, first.context, 0, number))
-    return events
+        # a batch begins when the last of it has come, with the turn of the first, and ends with the last of it
+        lead, begin, end = leads[number], (rank, arrived, number), (finish, 0, first.core, first.context, 0)
+        latest, *turn = begins.get(lead, (rounds[-1], *begin))
+        begins[lead] = (max(latest, rounds[-1]), *min(begin, tuple(turn)))
+        ends[lead] = max(end, ends.get(lead, end))
+    admitted = trace.task("admitted")
+    return [(int(admitted[lead]), 1, *begin, lead) for lead, begin in begins.items()] + [
+        (*end, lead) for lead, end in ends.items()
+    ]
+
+
+def leads_of(trace: Trace) -> list[int]:
+    """For each task the one that leads its batch; itself, where it waits for no company."""
+    return [number if lead < 0 else lead for number, lead in enumerate(trace.task("batch").tolist())]
 
 
 #: Columns that say what issued and when. The causes of waits are left out: the replay counts on its own.
@@ -170,6 +185,8 @@ def replay(
     assert isinstance(chip, ColumnNpu)
     thread_slots = thread_slots_of(scenario, program, trace)
     works = _works(scenario, program, trace, numbers, thread_slots)
+    leads = leads_of(trace)
+    moved = {leads[task]: work.weights for task, work in works.items() if work.weights is not None}
     pauses = {task: thread_slots.pauses(task) for task in works}
     ends = trace.task("finish").tolist()
     waiting = {task for task in works if numbers[task].follows is not None}
@@ -192,19 +209,23 @@ def replay(
             )
         thread_slots.check(lead, operation.member, (core, context), start, start + count * cycles)
         task, step = batches.whose(number, operation, body.step(iteration, operation.ahead))
+        place = (batches.run(number), phase, iteration, index)
+        before = issued.get(place, 0)
+        issued[place] = before + count
+        one = _Issue(operation, step, start, before, count, cycles)
+        weights = moved.get(lead)
         # what a member of a batch runs beyond its own steps has no numbers
-        if task not in works or not 0 <= step < scenario.jobs[task].steps:
+        streaming = core == len(chip.cores) and chip.memory is not None
+        if streaming or task not in works or not 0 <= step < scenario.jobs[task].steps:
             units.take(core, unit, start, count * cycles)
+            if weights is not None:
+                _without_numbers(weights, one, body.body.operations, index, chip, core)
             continue
         if task in waiting:
             waiting.remove(task)
             _follow(task, works, numbers, ends)
         while pauses[task] and start >= pauses[task][0][1]:
             works[task].rest(pauses[task].pop(0)[0])
-        place = (batches.run(number), phase, iteration, index)
-        before = issued.get(place, 0)
-        issued[place] = before + count
-        one = _Issue(operation, step, start, before, count, cycles)
         units.take(core, unit, start, _execute(works[task], one, body.body.operations, index))
         batches.check_banks(number, works, start)
     for task, left in pauses.items():
@@ -277,20 +298,22 @@ def _works(
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
     check_lasting(scenario, program, thread_slots)
     warm = warm_tasks(program, trace, thread_slots)
+    leads = leads_of(trace)
+    sizes, moved = Counter(leads), dict[int, Streams]()
     works = {}
     for index, each in numbers.items():
         if not thread_slots.ran(index):
             continue
         job, task, first = without_company(scenario.jobs[index]), program.tasks[index], thread_slots.core(index)
-        # the memory is no member
+        # the memory and the links are no members
         members = sum(thread_slots.core(index, member) < len(chip.cores) for member in thread_slots.members[index])
         cores = tuple(thread_slots.core(index, member) for member in range(members))
-        weights = None
-        if task.weight_set is not None:
-            phases = task.phases(program.cores[first].kind)
-            weights = streams_of(job, chip, Cut(job.model, job.split_over(members), cores), phases, index in warm)
+        lead = leads[index]
+        if task.weight_set is not None and lead not in moved:
+            phases, cut = task.phases(program.cores[first].kind), Cut(job.model, job.split_over(members), cores)
+            moved[lead] = streams_of(job, chip, cut, phases, warm=lead in warm, batch=sizes[lead])
         arrived = int(trace.task("arrived")[index])
-        works[index] = start_job(job, chip, cores, each, arrays[first], arrived, weights)
+        works[index] = start_job(job, chip, cores, each, arrays[first], arrived, moved.get(lead))
     return works
 
 
@@ -305,32 +328,47 @@ class _Issue(NamedTuple):
     cycles: int  # cycles of one issue
 
 
+def _without_numbers(
+    weights: Streams, one: _Issue, body: Sequence[Operation], index: int, chip: ColumnNpu, core: int
+) -> None:
+    """Transfer weights of a job or batch, or let tiles use them that only pad."""
+    taken, member = one.issues * one.cycles, one.operation.member
+    if core < len(chip.cores):
+        for place, _, cycle in _tiles(one, chip.cores[core].block_order) if one.operation.unit == ARRAY else ():
+            weights.tile(member, place, cycle)
+    elif one.operation.place:
+        # the memory is the last of the members
+        weights.stream(streamed_block(body, index, member), one.step, one.start, taken)
+    else:
+        weights.load(one.start, taken)
+
+
+def _tiles(one: _Issue, block_order: str) -> Iterator[tuple[Place, int, int]]:
+    """The tiles of a row: where each stands, its column group, its cycle."""
+    for turn in range(one.issues):
+        yield *_tile(one.operation, one.step, one.before + turn, block_order), one.start + turn
+
+
 def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:
     """Execute a row of the trace, and give the cycles for which the row occupies its unit."""
-    operation, member, taken = one.operation, one.operation.member, one.issues * one.cycles
-    if work.weights is not None and member == len(work.members):
-        if operation.place:
-            block = streamed_block(body, index, len(work.members))
-            work.weights.stream(block, one.step, one.start, taken)
-        else:
-            work.weights.load(one.start, taken)
-        return taken
-    if operation.unit == ARRAY:
-        for turn in range(one.issues):
-            place, group = _tile(operation, one.step, one.before + turn, work.core.block_order)
-            work.tile(member, place, group, one.start + turn)
+    operation, member = one.operation, one.operation.member
+    if operation.unit == ARRAY and member < len(work.members):
+        for place, group, cycle in _tiles(one, work.core.block_order):
+            work.tile(member, place, group, cycle)
         return one.issues
     layer, direction, block_number, _, stage, segment = operation.place
     place = Place(layer, direction, one.step, stage, block_number)
-    if operation.unit == TAIL:
+    if operation.unit == TAIL and member < len(work.members):
         work.members[member].finish(place, segment, one.start)
         return work.members[member].turns(place)
-    work.send(member, place, segment, _vector(body, index), one.start)
-    return work.sending_cycles(member, place)
+    linked, member = divmod(member, len(work.members))
+    if linked and operation.unit != work.device_of(member):
+        raise ReplayError(f"link {operation.unit} at cycle {one.start} sends what is on another device")
+    return work.send(member, place, segment, _vector(body, index), one.start, linked=bool(linked))
 
 
 def _vector(body: Sequence[Operation], index: int) -> int:
-    """Give the number of the vector that an exchange operation sends; a row block's exchanges stand in a row."""
+    """Give the number of the vector that an exchange or link operation sends; those of a row block stand in a row."""
     first = index
     while first and all(
         getattr(body[first - 1], name) == getattr(body[index], name) for name in ("unit", "member", "place")

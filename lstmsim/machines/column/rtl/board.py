@@ -5,6 +5,7 @@ The Verilog is `verilog/board/`; docs/board.md section 2 has the memory map, and
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
@@ -12,9 +13,12 @@ from itertools import groupby
 from typing import Any
 
 from lstmsim.base.errors import Mistake
+from lstmsim.machines.column.rtl.lanes.netlist import safe
 from lstmsim.machines.column.rtl.layout import headers, localparams, number_text, widths
 from lstmsim.machines.column.rtl.plan import Design, VectorMemory
+from lstmsim.machines.column.shape import LATENCIES
 from lstmsim.machines.rtl import Event
+from lstmsim.model.cell import REDUCTIONS
 
 #: Words of an entry of the schedule, and of the fields in its second word.
 _FRAMES, _JOB_SHIFT, _MOST_JOBS, _MOST_STEPS = 1 << 31, 16, 1 << 15, (1 << 16) - 1
@@ -135,3 +139,71 @@ def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
             "pass_of_row": [row.number for row in design.rows],
         },
     }
+
+
+#: Parts of a design by their instances, the innermost first: the name in words; the latency that gives such a path
+#: further registers (empty: none does), and from which value on.
+_PLACES: tuple[tuple[str, str, str, int], ...] = (
+    (r"adapter\.adapters\[(\d+)\]", "adapter{product} of lane {lane}", "convert", 7),
+    (r"constant_memory\.|[.]pick\.", "choice of what the adapter takes", "convert", 6),
+    (r"array\.rows\[(\d+)\]\.row\.(?:operand|product|g_own)", "array{product} of row {number}", "multiply", 4),
+    (r"array\.rows\[(\d+)\]\.row\.levels", "adder tree of row {number}", "add", 2),
+    (r"array\.rows\[(\d+)\]", "accumulator of row {number}", "accumulate", 2),
+    (r"(?:weight|frame)_memory\.|memories\[\d+\]\.vectors", "memories of operands", "read", 4),
+    (r"issue\.threads\[(\d+)\]", "readiness of thread {number}", "", 0),
+    (r"\bissue\.", "ring of the threads", "", 0),
+    (r"\btail\.", "order of the tail", "", 0),
+    (r"\bdispatch\.", "dispatcher", "", 0),
+    (r"\bboard\.(?!system\.chip)", "host bridge", "", 0),
+)
+
+
+#: From which `convert` on the adapter's product takes two registers.
+_SPLIT_PRODUCT = 5
+#: A lane of the tail by its instance: kind of cell, lane, what of it.
+_LANE = re.compile(r"cores\[(\d+)\].*?\bg_k(\d+)\[(\d+)\]\.lane\.(\w*)")
+
+
+def path_words(design: Design, cells: Sequence[str]) -> tuple[str, str]:
+    """A path of a placed design in words, and what would shorten it.
+
+    cells: the cells on it, by their names in the netlist, which begin with the path of instances.
+    """
+    product = " product" if any("MULT18X18D" in cell for cell in cells) else ""
+    (start, _), (end, advice) = (_place(design, each, product) for each in (cells[0], cells[-1]))
+    return (end if start == end else f"{start} to {end}"), advice
+
+
+def _place(design: Design, cell: str, product: str) -> tuple[str, str]:
+    """Where a cell is, in words, and which latency would help there."""
+    if match := _LANE.search(cell):
+        return _in_lane(design, match, product)
+    core = int(match[1]) if (match := re.search(r"cores\[(\d+)\]", cell)) else 0
+    for pattern, words, key, least in _PLACES:
+        match = re.search(pattern, cell)
+        if match is None:
+            continue
+        number = int(match[1]) if match.groups() else 0
+        text = words.format(number=number, lane=number // design.cores[core].sums, product=product)
+        if not key:
+            return text, "no latency of a scenario gives this path another register"
+        now = getattr(design.cores[core].core.latency, key)
+        least = _SPLIT_PRODUCT if product and key == "convert" else least
+        if now >= least:
+            return text, f"no latency: from {least} on, latency.{key} (now {now}) gives this path no other register"
+        return text, f"latency.{key} of {least} instead of {now} gives this path more registers, and changes cycles"
+    return cell, "not known"
+
+
+def _in_lane(design: Design, match: re.Match[str], product: str) -> tuple[str, str]:
+    """A place in a lane of the tail: the node is the one with the longest name that fits."""
+    plan = design.cores[int(match[1])]
+    named = {f"n_{safe(node.name)}": node for node in plan.kinds[int(match[2])].cell.nodes}
+    fits = [name for name in named if match[4] == name or match[4].startswith(f"{name}_")]
+    lane = f"tail lane {match[3]}{product}"
+    if not fits:
+        return lane, "not known"
+    node = named[max(fits, key=len)]
+    key = LATENCIES.of_operation(node.operation) if node.operation not in REDUCTIONS else "elementwise_add"
+    now = getattr(plan.core.latency, key)
+    return f"{lane}, {node.operation} {node.name}", f"latency.{key} (now {now}) is how many registers this has"

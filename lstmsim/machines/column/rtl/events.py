@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
-from lstmsim.machines.column.shape import depths
+from lstmsim.machines.column.shape import ARRAY, depths
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
 from lstmsim.model.cell import Cell, segments
 from lstmsim.model.model import Precision

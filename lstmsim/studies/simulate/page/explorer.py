@@ -18,17 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.critical_path import HELD_BY, critical_path
-from lstmsim.analysis.explanations.explanation import Explanation, PathTable
+from lstmsim.analysis.explanations.explanation import PathTable
 from lstmsim.analysis.explanations.text import held_words
 from lstmsim.analysis.explanations.trace_index import TraceIndex
-from lstmsim.analysis.spans import shown_rows, window_edges
-from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.spans import Use, shown_rows, window_edges
+from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline, owners
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
-from lstmsim.report.results import picked
 from lstmsim.studies.simulate.page.looks import HATCHES, LOOKS, hatched, job_class, state_class
-from lstmsim.studies.simulate.page.timeline import Use
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
@@ -40,15 +38,8 @@ MOST_ROWS = 1_000
 #: Classes of rows, in the order in which sums stand side by side.
 _MAIN, _THREAD, _UNIT, _PATH = range(4)
 #: What a segment of the path looks like: work has the look of its job.
-_PATH_LOOKS = {
-    "latency": "hazard",
-    "turn": "ready",
-    "switch": "switch",
-    "input": "input",
-    "arrival": "idle",
-    "behind": "idle",
-    "company": "idle",
-}
+_PATH_LOOKS = {"latency": "hazard", "turn": "ready", "switch": "switch", "input": "input"}
+_PATH_LOOKS |= dict.fromkeys(("arrival", "behind", "company"), "idle")
 
 Numbers = NDArray[np.signedinteger[Any]]
 
@@ -95,7 +86,7 @@ def explorer(
         "unit": timeline.unit,
         "rows": rows,
         "jobs": timeline.jobs,
-        "states": [[name, _meaning(name, words)] for name in names],
+        "states": [[name, meaning_of(name, words)] for name in names],
         "held": [held_words(name, words) for name in HELD_BY],
         "looks": _looks(),
         "use": [use.edges.tolist(), (1000 * use.share).round().astype(int).tolist()],
@@ -122,47 +113,24 @@ def path_of(run: Run, words: Mapping[str, Words]) -> tuple[PathTable, Numbers]:
     return table, owners(run.program, len(run.scenario.jobs))
 
 
-def switches(explanation: Explanation) -> dict[str, Any]:
-    """Give the changes that were simulated, for the switches of a page."""
-    tried = explanation.what_if
-
-    def plain(each: Any) -> dict[str, Any]:
-        slowest = None if each.latency is None else each.latency.slowest
-        return {**picked(each, "name detail cycles utilization refused pair"), "slowest": slowest}
-
-    slowest = None if tried.base_latency is None else tried.base_latency.slowest
-    return {
-        "base": {"cycles": tried.base_cycles, "utilization": explanation.utilization, "slowest": slowest},
-        "changes": [plain(each) for each in tried.alternatives],
-        "pairs": [plain(each) for each in tried.pairs],
-    }
-
-
 def _class_of(kind: str) -> int:
     return _MAIN if kind == MAIN else _UNIT if is_unit(kind) else _THREAD
 
 
-def _meaning(name: str, words: Mapping[str, Words]) -> str:
-    return (words.get(name, Words()).meaning or NAMED[name].meaning) if name in NAMED else ""
-
-
 def _looks() -> list[list[Any] | None]:
     """Of each look its colours, and side and lines of its hatch; first those of jobs, then those of states."""
-    looks: list[list[Any] | None] = []
-    for name in (*map(job_class, range(LOOKS)), *map(state_class, STATES)):
-        colours, hatch = hatched()[name]
-        looks.append([colours, *(HATCHES[hatch] if hatch else (0, ""))])
+    known = hatched()
+    pairs = (known[name] for name in (*map(job_class, range(LOOKS)), *map(state_class, STATES)))
+    looks: list[list[Any] | None] = [[colours, *(HATCHES[hatch] if hatch else (0, ""))] for colours, hatch in pairs]
     looks[LOOKS + STATES.index("idle")] = None
     return looks
 
 
 def _of_timeline(timeline: Timeline, shown: list[int]) -> _Spans:
-    row, spans = timeline.row, timeline
-    if len(shown) < len(timeline.rows):
-        place = np.full(len(timeline.rows), -1, dtype=np.int32)
-        place[shown] = np.arange(len(shown))
-        row = place[timeline.row]
-    kept = slice(None) if row is timeline.row else row >= 0
+    spans, place = timeline, np.full(len(timeline.rows), -1, dtype=np.int32)
+    place[shown] = np.arange(len(shown))
+    row = place[timeline.row]
+    kept = row >= 0
     jobs, layers = len(timeline.jobs) + 1, int(spans.layer.max(initial=-1)) + 2
     kind = (spans.state[kept].astype(np.int64) * jobs + spans.job[kept] + 1) * layers + spans.layer[kept] + 1
     kind, known = _numbered(kind, len(STATES) * jobs * layers)
@@ -190,15 +158,10 @@ def _with_path(spans: _Spans, path: PathTable, jobs: Numbers, shown: tuple[int, 
     core = path.index.trace.issue("core")[path.path.row]
     name, job = len(STATES) + path.name[first], jobs[path.task[first]]
     table = np.stack([name, job, path.layer[first], path.path.held_by[last], core[first]], axis=1)
-    known, place = np.unique(table.reshape(-1, 5), axis=0, return_inverse=True)
-    return _Spans(
-        row=np.concatenate([np.zeros(len(first), dtype=np.int64), spans.row + 1]),
-        start=np.concatenate([start, spans.start]),
-        end=np.concatenate([end, spans.end]),
-        kind=np.concatenate([place.reshape(-1) + len(spans.kinds), spans.kind]),
-        step=np.concatenate([path.step[first], spans.step]),
-        kinds=np.concatenate([spans.kinds, known]),
-    )
+    known, kind = np.unique(table.reshape(-1, 5), axis=0, return_inverse=True)
+    own = (np.zeros(len(first), dtype=np.int64), start, end, kind.reshape(-1), path.step[first], known)
+    others = (spans.row + 1, spans.start, spans.end, spans.kind + len(known), spans.step, spans.kinds)
+    return _Spans(*map(np.concatenate, zip(own, others, strict=True)))
 
 
 def _packed(
@@ -218,13 +181,10 @@ def _packed(
 def _looks_of(kinds: Numbers, timeline: Timeline, path: PathTable | None) -> Numbers:
     """The look of each kind."""
     _, colours = timeline.coloured
+    names = [*STATES, *(_PATH_LOOKS.get(each.kind, "busy") for each in (() if path is None else path.names))]
+    look = np.array([LOOKS + STATES.index(name) for name in names])[kinds[:, 0]]
     busy = np.append(colours % LOOKS, 0)[kinds[:, 1]]
-    by_state = [-1 if name == "busy" else LOOKS + number for number, name in enumerate(STATES)]
-    for each in () if path is None else path.names:
-        name = _PATH_LOOKS.get(each.kind, "busy")
-        by_state.append(-1 if name == "busy" else LOOKS + STATES.index(name))
-    look = np.array(by_state, dtype=np.int64)[kinds[:, 0]]
-    return np.where(look < 0, busy, look)
+    return np.where(look == LOOKS + STATES.index("busy"), busy, look)
 
 
 def binned(spans: _Spans, rows: int, edges: Numbers) -> _Spans:

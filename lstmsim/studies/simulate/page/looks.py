@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.report.html.markup import Markup, element
-from lstmsim.report.page.frame import themed
 from lstmsim.report.styles import GROUP_HATCHES, JOB_STYLES
 
 #: Looks of jobs; the next job looks like the first.
 LOOKS = len(JOB_STYLES) * len(GROUP_HATCHES)
-
-#: On a dark page black changes with white.
-_DARK_BLACK = ("#F2F2F2", "#000000")
 
 #: Side of a pattern's tile and what is drawn on it.
 HATCHES = {
@@ -53,14 +49,17 @@ def hatched() -> dict[str, tuple[str, str]]:
     return hatches
 
 
-def _values(dark: bool) -> str:
-    if dark:
-        values = {f"w-{name}": named.dark for name, named in NAMED.items() if named.dark}
-        values |= {f"j{len(JOB_STYLES) - 1}": _DARK_BLACK}
-    else:
-        values = {f"w-{name}": (named.style.fill, named.style.ink) for name, named in NAMED.items()}
-        values |= {f"j{number}": (look.fill, look.ink) for number, look in enumerate(JOB_STYLES)}
-    return ";".join(f"--{name}:{fill};--{name}-ink:{ink}" for name, (fill, ink) in values.items())
+def _colours() -> str:
+    """Fill and ink of each look as custom properties, on light and on dark pages."""
+    light = {f"w-{name}": (named.style.fill, named.style.ink) for name, named in NAMED.items()}
+    light |= {f"j{number}": (look.fill, look.ink) for number, look in enumerate(JOB_STYLES)}
+    dark = {f"w-{name}": named.dark for name, named in NAMED.items() if named.dark}
+    # black changes with white
+    dark |= {f"j{len(JOB_STYLES) - 1}": ("#F2F2F2", "#000000")}
+    values = ((name, *zip(pair, dark.get(name, pair), strict=True)) for name, pair in light.items())
+    return ";".join(
+        f"--{name}:light-dark({','.join(fill)});--{name}-ink:light-dark({','.join(ink)})" for name, fill, ink in values
+    )
 
 
 def look_rules() -> str:
@@ -70,7 +69,7 @@ def look_rules() -> str:
         for name, (colour, hatch) in hatched().items()
     ]
     inks = [f".t{number}{{fill:var(--j{number}-ink);stroke:var(--j{number})}}" for number in range(len(JOB_STYLES))]
-    return themed(_values(dark=False), _values(dark=True)) + "".join(fills + inks) + "\n"
+    return "".join([f":root{{{_colours()}}}\n", *fills, *inks, "\n"])
 
 
 def patterns() -> Markup:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from lstmsim.analysis import report_text
 from lstmsim.analysis.explanations.explanation import Explanation
 from lstmsim.analysis.explanations.text import document as explained
 from lstmsim.analysis.report import JobReport, Report
+from lstmsim.analysis.spans import use_over_time
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
@@ -23,13 +26,14 @@ from lstmsim.model.scenario import Scenario
 from lstmsim.report.document import Document, Grid, grid
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, joined, link_to, short
-from lstmsim.report.page.frame import page, shown
+from lstmsim.report.page.frame import linked, page, shown
 from lstmsim.report.renderings import html
+from lstmsim.report.results import picked
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page import sections
-from lstmsim.studies.simulate.page.explorer import explorer, left_out_text, path_of, switches
+from lstmsim.studies.simulate.page.explorer import explorer, left_out_text, path_of
 from lstmsim.studies.simulate.page.looks import look_rules, patterns
-from lstmsim.studies.simulate.page.timeline import timeline_sections, use_over_time
+from lstmsim.studies.simulate.page.timeline import timeline_sections
 
 if TYPE_CHECKING:
     from lstmsim.studies.simulate.run import Run
@@ -50,39 +54,20 @@ _VIEWERS = {
 }
 
 
-def answer(report: Report) -> str:
-    """Describe the run in a line: how busy the machine was, and what mainly kept it from more."""
-    text = report_text.reason(report)
-    return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."
-
-
-def _answer_with_links(report: Report) -> Markup:
-    """The line, in which the names of losses lead to their rows."""
-    text = answer(report)
-    # the longest name first: one may hold another
-    known = sorted((name for name, count in report.losses.items() if count), key=len, reverse=True)
-    found = next((name for name in known if f" {name} (" in text), None)
-    if found is None:
-        return element("span", text)
-    before, _, behind = text.partition(f" {found} (")
-    link = element("a", found, href=f"#{sections.loss_id(found)}")
-    return joined([element("span", f"{before} "), link, element("span", f" ({behind}")])
-
-
 def _what_ran(scenario: Scenario) -> Section:
     """The chip's cores, what they share, and the models, with names and defaults resolved."""
     target, chip = target_of(scenario.chip.kind), scenario.chip
     planned = target.planned(chip, scenario.jobs)
     title = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
     more = "products; the JSON report has every one"
-    content = shown(
+    content = (
         _cores(scenario),
         " ".join((*target.shared_parts(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
         None if planned is None else report_text.planned_grid(planned, title, _PLANS, more),
         None if planned is None else planned.note,
         _models(scenario),
     )
-    return Section("ran", "What ran", content)
+    return Section("ran", "What ran", shown(*content))
 
 
 def _cores(scenario: Scenario) -> Grid:
@@ -91,30 +76,19 @@ def _cores(scenario: Scenario) -> Grid:
     for index, core in enumerate(chip.core_figures):
         by_look.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
     sizes = tuple(dict.fromkeys(name for columns, _ in by_look for name, _ in columns))
-    rows = [
-        [_ranges(indexes), *map(dict(columns).get, sizes), _settings(dict(settings))]
-        for (columns, settings), indexes in by_look.items()
-    ]
+    rows = []
+    for (columns, settings), indexes in by_look.items():
+        said = (f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in settings)
+        rows.append([_ranges(indexes), *map(dict(columns).get, sizes), ", ".join(said)])
     peak = tops(sum(core.peak for core in chip.core_figures), 1, chip.frequency_mhz)
     title = f"Chip {chip.name}: a {target_of(chip.kind).title} at {chip.frequency_mhz:g} MHz, {peak:.4g} TOPS at most"
     return grid(["<cores", *sizes, "<settings"], rows, title)
 
 
-def _settings(settings: Mapping[str, int | str]) -> str:
-    return ", ".join(
-        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in settings.items()
-    )
-
-
 def _ranges(indexes: list[int]) -> str:
-    """Numbers as ranges."""
-    parts: list[list[int]] = []
-    for index in indexes:
-        if parts and parts[-1][1] == index - 1:
-            parts[-1][1] = index
-        else:
-            parts.append([index, index])
-    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in parts)
+    """Numbers as ranges: those that follow each other are as far from their places."""
+    runs = (list(run) for _, run in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]))
+    return ", ".join(str(run[0][1]) if len(run) == 1 else f"{run[0][1]}–{run[-1][1]}" for run in runs)
 
 
 def _models(scenario: Scenario) -> Grid:
@@ -147,20 +121,14 @@ def _jobs_section(scenario: Scenario, report: Report) -> Section:
     stopped = any(job.preempted for job in report.jobs)
 
     def row(job: JobReport) -> list[Any]:
-        asked, ms = scenario.jobs[job.number], cycles_to_ms(job.latency, report.frequency_mhz)
-        place = [
-            element("span", short(job.name), id=f"job-{job.number}"),
-            short(asked.model.name, 28),
-            asked.steps,
-            job.places,
-            str(job.thread),
-        ]
+        asked = scenario.jobs[job.number]
+        name = element("span", short(job.name), id=f"job-{job.number}")
         due = None if job.deadline is None else f"{job.deadline:,}, {'missed' if job.missed else 'met'}"
-        times = [job.arrival, job.start, job.finish, job.latency, f"{ms:.4g}"]
-        return [*place, *times, *[due] * deadlines, *[job.preempted] * stopped]
+        more = [*[due] * deadlines, *[job.preempted] * stopped]
+        return [name, short(asked.model.name, 28), asked.steps, *report_text.job_cells(report, job), *more]
 
-    head = ["<job", "<model", "steps", "core", "thread", "arrival", "start", "finish", "latency", "ms"]
-    head += ["deadline"] * deadlines + ["preempted"] * stopped
+    head = ["<job", "<model", "steps", *report_text.job_columns(report)]
+    head += [*["deadline"] * deadlines, *["preempted"] * stopped]
     jobs = grid(head, map(row, some), "Times in cycles; latency is finish less arrival")
     hidden, unprinted = len(report.jobs) - len(some), len(some) - _PRINTED
     cut_off = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
@@ -178,7 +146,6 @@ def report_page(
     explanation: Explanation | None = None,
     extra_sections: Sequence[tuple[str, str | Document]] = (),
     command: str | None = None,
-    date: str | None = None,
     window: tuple[int, int | None] | None = None,
 ) -> str:
     """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text."""
@@ -188,7 +155,7 @@ def report_page(
     parts = [sections.accounts_section(report), *drawn]
     if explanation is not None:
         parts += [Section("why", "Why not 100 %", Markup(html(explained(explanation)))), _WHAT_IF]
-        data["what-if"] = switches(explanation)
+        data["what-if"] = picked(explanation, "utilization what_if")
     # where nobody is served there is no latency
     parts += [sections.latency_section(report, tenants)] if report.jobs else []
     parts += [] if serving is None else [sections.serving_section(serving), sections.tenants_section(serving)]
@@ -198,11 +165,9 @@ def report_page(
         # a text of others may be laid out by spaces
         content = element("pre", said, tabindex="0") if isinstance(said, str) else Markup(html(said))
         parts.append(Section(f"more-{number}", title, content))
-    parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
-    title = f"{scenario.name} on {report.chip}"
-    scripts = _SCRIPTS if data else []
-    header = _header(title, report)
-    return page(title, header, parts, before=patterns(), style=look_rules(), scripts=scripts, data=data)
+    parts += [_origin_section(report, trace_file, command), _input_section(scenario)]
+    title, scripts = f"{scenario.name} on {report.chip}", _SCRIPTS if data else ()
+    return page(title, _header(title, report) + patterns(), parts, style=look_rules(), scripts=scripts, data=data)
 
 
 _NO_SCRIPTS = "A browser with scripts has a switch here for each change. The tables above have all of them."
@@ -222,15 +187,15 @@ def _timeline(
     path = (None, None) if explanation is None or explanation.window is not None else path_of(run, words)
     use = use_over_time(timeline)
     data = explorer(timeline, use, words, *path)
-    drawn, over_time = timeline_sections(timeline, use, words)
-    content = joined([element("div", id="explorer"), shown(left_out_text(data)), drawn.content])
-    return [Section(drawn.name, drawn.title, content), over_time], {"timeline": data}
+    return timeline_sections(timeline, use, words, left_out_text(data)), {"timeline": data}
 
 
 def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
     stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
-    sentence = element("p", _answer_with_links(report), class_="answer")
+    main = report_text.main_loss(report)
+    name = re.compile(rf"(?<= )({re.escape(main)})(?= \()")
+    sentence = element("p", linked(report_text.answer(report), name, sections.loss_id(main)), class_="answer")
     return joined([element("h1", title), engine, sentence, _figures(report), stamps])
 
 
@@ -273,14 +238,13 @@ def _input_section(scenario: Scenario) -> Section:
     return Section("input", "Resolved input", note + element("pre", text, id="resolved-input", tabindex="0"))
 
 
-def _origin_section(report: Report, trace_file: str | None, command: str | None, date: str | None) -> Section:
+def _origin_section(report: Report, trace_file: str | None, command: str | None) -> Section:
     # Imported late: modules do not import the package itself while they are loaded.
     from lstmsim import __version__
 
     rows = [["lstmsim", __version__], ["Python", platform.python_version()], ["numpy", np.__version__]]
     rows.append(["engine", report.engine])
     rows += [] if command is None else [["command", element("code", command)]]
-    rows += [] if date is None else [["date", date]]
     if trace_file is not None:
         link = element("a", trace_file, href=link_to(trace_file))
         viewer = next((name for name, suffixes in _VIEWERS.items() if trace_file.lower().endswith(suffixes)), None)

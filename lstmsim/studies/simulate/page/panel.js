@@ -20,7 +20,8 @@ class Explorer {
     spans.mean = ((spans.last - spans.first) * spans.rows.length) / Math.max(1, this.level.start.length);
     spans.label = (at, letters) => this.label(at, letters);
     const searching = { type: "search", placeholder: "Search: job, reason, layer 0, step 3", "aria-label": "Search spans" };
-    this.field = make("input", { ...searching, keydown: (event) => this.typedIn(event), input: () => this.forget() });
+    const typed = { Enter: (event) => this.search(event.shiftKey ? -1 : 1), Escape: () => this.field.blur() };
+    this.field = make("input", { ...searching, keydown: (event) => typed[event.key]?.(event), input: () => this.forget() });
     this.hits = make("span", { class: "note", role: "status" });
     const cycle = (label) => make("input", { type: "number", "aria-label": label, change: () => this.typedWindow() });
     [this.from, this.to] = [cycle("First cycle"), cycle("Cycle behind the last")];
@@ -77,11 +78,6 @@ class Explorer {
 
   typedWindow() {
     if (this.from.value !== "" && this.to.value !== "") this.view.select(Number(this.from.value), Number(this.to.value));
-  }
-
-  typedIn(event) {
-    if (event.key === "Enter") this.search(event.shiftKey ? -1 : 1);
-    if (event.key === "Escape") this.field.blur();
   }
 
   forget() {
@@ -245,38 +241,28 @@ class Explorer {
 }
 
 /** Changes as switches: what one or two of them came to, all simulated beforehand. */
-function whatIf({ base, changes, pairs }, place) {
-  const on = new Set(), said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
-  const boxes = changes.map((each) => {
-    const change = () => {
-      if (box.checked) on.add(each.name);
-      else on.delete(each.name);
-      show();
-    };
-    const box = make("input", { type: "checkbox", disabled: each.cycles === null, change });
-    return make("label", {}, box, ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`));
-  });
-  const bar = (name, cycles, most) => {
-    const length = make("i");
-    length.style.width = `${(100 * cycles) / most}%`;
-    return make("div", {}, make("span", {}, `${name}: ${number(cycles)} cycles`), length);
-  };
+function whatIf({ utilization, what_if: { base_cycles: cycles, base_latency: latency, alternatives, pairs } }, place) {
+  const said = make("p", { class: "answer", role: "status" }), bars = make("div", { class: "bars" });
+  const boxes = alternatives.map((each) => make("input", { type: "checkbox", value: each.name, disabled: each.cycles === null, change: show }));
+  const labels = alternatives.map((each, at) =>
+    make("label", {}, boxes[at], ` ${each.name}`, make("small", {}, ` ${each.cycles === null ? each.refused : each.detail}`)));
+  const bar = (name, value, max) => make("label", {}, `${name}: ${number(value)} cycles`, make("progress", { value, max }));
   function show() {
-    const names = [...on], both = names.join(" + ");
+    const names = boxes.filter((each) => each.checked).map((each) => each.value), both = names.join(" + ");
     const isPair = (each) => names.length === 2 && names.every((name) => each.pair.includes(name));
-    const result = names.length === 1 ? changes.find((each) => each.name === both) : pairs.find(isPair);
+    const result = names.length === 1 ? alternatives.find((each) => each.name === both) : pairs.find(isPair);
     bars.replaceChildren();
     if (!names.length) return void (said.textContent = "Switch one or two changes on.");
     const why = names.length > 2 ? "Only single changes and pairs are." : "Only the most promising pairs are.";
     if (!result) return void (said.textContent = `${both}: not simulated. ${why}`);
-    const times = `${number(result.cycles)} cycles instead of ${number(base.cycles)} (${(base.cycles / result.cycles).toFixed(2)} times as fast)`;
-    const used = `utilization ${percent(result.utilization, 1)} instead of ${percent(base.utilization, 1)}`;
-    const slow = result.slowest === null ? "" : ` Slowest requests: ${number(result.slowest)} cycles (${number(base.slowest)} as it is).`;
-    said.textContent = `${both}: ${times}, ${used}.${slow}`;
-    const most = Math.max(base.cycles, result.cycles);
-    bars.replaceChildren(bar("as it is", base.cycles, most), bar(both, result.cycles, most));
+    const times = `${number(result.cycles)} cycles instead of ${number(cycles)} (${(cycles / result.cycles).toFixed(2)} times as fast)`;
+    const used = `utilization ${percent(result.utilization, 1)} instead of ${percent(utilization, 1)}`;
+    const slow = result.latency && ` Slowest requests: ${number(result.latency.slowest)} cycles (${number(latency.slowest)} as it is).`;
+    said.textContent = `${both}: ${times}, ${used}.${slow ?? ""}`;
+    const most = Math.max(cycles, result.cycles);
+    bars.replaceChildren(bar("as it is", cycles, most), bar(both, result.cycles, most));
   }
-  place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...boxes), said, bars);
+  place.replaceChildren(make("div", { class: "switches", role: "group", "aria-label": "Changes" }, ...labels), said, bars);
   show();
 }
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from lstmsim.analysis import report_text
 from lstmsim.analysis.report import Report, latency_statistics
 from lstmsim.base.units import cycles_to_ms
+from lstmsim.base.wording import counted
 from lstmsim.report.document import Grid, grid
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
@@ -92,24 +93,10 @@ def _alike(cores: Sequence[Mapping[str, int]]) -> list[tuple[str, Mapping[str, i
 
 
 def _losses(report: Report) -> Grid:
-    losses, part = report.losses, report_text.part_cycles(report)
-    total = sum(losses.values())
-    rows = [
-        (
-            joined(
-                [
-                    draw.swatch(state_class(name)),
-                    "\N{NO-BREAK SPACE}",
-                    element("span", name, data_reason=name, id=loss_id(name)),
-                ]
-            ),
-            count,
-            percent(count, total),
-            report_text.meaning(name, report),
-        )
-        for name, count in losses.items()
-        if count
-    ]
+    part, rows = report_text.part_cycles(report), []
+    for name, *cells in report_text.loss_rows(report):
+        named = element("span", name, data_reason=name, id=loss_id(name))
+        rows.append([joined([draw.swatch(state_class(name)), "\N{NO-BREAK SPACE}", named]), *cells])
     where = "all cores" if len(report.cores) > 1 else "the core"
     title = f"{part} of {where}: a multiplier in a cycle, useful or not"
     return grid(["<name", part, "share", "<what it means"], rows, title)
@@ -134,15 +121,14 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
     body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
     parts = [body, *_marks(marks, scale, base), draw.bottom_axis(scale, base, "ms", draw.round_ticks(low, high))]
     label = f"Latencies of {len(values)} jobs, {least:.4g} to {most:.4g} ms"
-    by_tenant = {"all": [job.latency for job in report.jobs]}
+    by_tenant: dict[str, list[int]] = {}
     for tenant, job in zip(tenants, report.jobs, strict=False):
-        by_tenant.setdefault(f"tenant {tenant}", []).append(job.latency)
-    listed = [*by_tenant.items()][: 1 + _TENANTS if len(by_tenant) > 2 else 1]
-    rows = []
-    for name, own in listed:
+        by_tenant.setdefault(tenant, []).append(job.latency)
+    listed, rows = [*by_tenant.items()][: _TENANTS if len(by_tenant) > 1 else 0], []
+    for name, own in [("all", [job.latency for job in report.jobs]), *listed]:
         figures = asdict(latency_statistics(own, report.frequency_mhz)).values()
-        rows.append([name.removeprefix("tenant "), len(own), *(f"{each:.4g}" for each in figures)])
-    more = len(by_tenant) - 1 - _TENANTS
+        rows.append([name, len(own), *(f"{each:.4g}" for each in figures)])
+    more = len(by_tenant) - _TENANTS
     content = shown(
         "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
         region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)),
@@ -207,7 +193,7 @@ def serving_section(serving: Serving) -> Section:
     label = f"At most {max(waiting, default=0):.3g} requests wait and {max(taken, default=0):.3g} threads are taken"
     drawn = region("Serving over time", "wide", draw.picture(_WIDTH, base + 34, label, upper, lower, axis))
     width = windows[0].width_cycles if windows else 0
-    note = f"Means over windows of {width:,} cycle{'s' * (width != 1)}."
+    note = f"Means over windows of {counted(width, 'cycle')}."
     return Section("serving", "Serving", shown(note, drawn, Markup(html(document(serving, tenants=False)))))
 
 

@@ -55,8 +55,8 @@ export function after(level, row, cycle) {
 const shares = new Float64Array(256), used = [];
 
 /**
- * Walks over a row in columns of `width` cycles from `origin` on. For each column, or several columns of one look, that
- * have a span: `tell(first, behind, looks, shares)`, where `shares[look]` is the part of the column.
+ * Walks over a row in columns of `width` cycles from `origin` on. For each column that has a span:
+ * `tell(column, looks, shares)`, where `shares[look]` is the part of the column.
  */
 export function walk(level, row, low, high, origin, width, tell) {
   const { start, end, look } = level, behind = level.offset[row + 1];
@@ -64,35 +64,18 @@ export function walk(level, row, low, high, origin, width, tell) {
   const flush = () => {
     if (!used.length) return;
     if (used.length > 1) used.sort((a, b) => a - b);
-    tell(at, at + 1, used, shares);
+    tell(at, used, shares);
     for (const each of used) shares[each] = 0;
     used.length = 0;
   };
-  const add = (column, each, part) => {
-    if (column !== at) flush();
-    at = column;
-    if (!shares[each]) used.push(each);
-    shares[each] += part;
-  };
   for (let span = after(level, row, low); span < behind && start[span] < high; span++) {
-    const each = look[span];
     const from = (Math.max(start[span], low) - origin) / width, to = (Math.min(end[span], high) - origin) / width;
-    let column = Math.floor(from);
-    const last = Math.floor(to);
-    if (column === last) {
-      add(column, each, to - from);
-      continue;
+    for (let column = Math.floor(from); column < to; column++) {
+      if (column !== at) flush();
+      at = column;
+      if (!shares[look[span]]) used.push(look[span]);
+      shares[look[span]] += Math.min(to, column + 1) - Math.max(from, column);
     }
-    if (from > column) add(column, each, ++column - from);
-    if (last > column) {
-      flush();
-      used.push(each);
-      shares[each] = 1;
-      tell(column, last, used, shares);
-      shares[each] = 0;
-      used.length = 0;
-    }
-    if (to > last) add(last, each, to - last);
   }
   flush();
 }
@@ -103,11 +86,11 @@ function coarser(level, width, first) {
   const start = [], end = [], look = [];
   for (let row = 0; row < rows; row++) {
     const begin = start.length;
-    walk(level, row, first, Infinity, first, width, (from, behind, used, part) => {
-      let at = first + from * width;
+    walk(level, row, first, Infinity, first, width, (column, used, part) => {
+      let at = first + column * width;
       for (const each of used) {
-        const until = used.length === 1 && part[each] === 1 ? first + behind * width : at + part[each] * width;
-        const joins = start.length > begin && look[look.length - 1] === each && end[end.length - 1] >= at;
+        const until = at + part[each] * width;
+        const joins = start.length > begin && look[look.length - 1] === each && end[end.length - 1] > at - 1e-6 * width;
         if (joins) end[end.length - 1] = until;
         else { start.push(at); end.push(until); look.push(each); }
         at = until;

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.spans import Spans, busy_windows, covered_cycles, spans_of, step_edges, window_edges
-from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.spans import Spans, Use, covered_cycles, spans_of, window_edges
+from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
-from lstmsim.base.wording import ranged
+from lstmsim.base.wording import counted, ranged
 from lstmsim.model.figures import Words
 from lstmsim.report.html import markup as draw
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
+from lstmsim.report.page.frame import shown
 from lstmsim.studies.simulate.page.looks import LOOKS, job_class, state_class
 
 #: Windows times rows of a picture of fractions; fewer rows get more windows.
@@ -25,41 +26,12 @@ _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
 _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
-_LEGEND_NAMES = 16
-_USE_WINDOWS = 240
 
 
-@dataclass(frozen=True, eq=False)
-class Use:
-    """How busy main units were over time, in windows.
-
-    edges: cycles at which windows begin and end.
-    share: mean of the cores' main units in each window, 0 to 1.
-    cores: how many have a main unit.
-    window_cycles: length of the windows, the last excepted; where they hold whole time steps, the least.
-    on_steps: whether some windows hold whole time steps.
-    """
-
-    edges: NDArray[np.int64]
-    share: NDArray[np.float64]
-    cores: int
-    window_cycles: int
-    on_steps: bool
-
-
-def use_over_time(timeline: Timeline) -> Use:
-    """Give how busy main units were, in windows that show no wave where time steps are alike."""
-    first, last = timeline.shown
-    last = max(first + 1, last)
-    edges, on_steps = step_edges(timeline, first, last, _USE_WINDOWS)
-    by_core = list(busy_windows(timeline, edges).values())
-    share = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
-    plain = window_edges(first, last, _USE_WINDOWS)
-    return Use(edges, share, len(by_core), int(plain[1] - plain[0]), on_steps)
-
-
-def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
-    """Make the sections on the timeline and on the main units' use."""
+def timeline_sections(
+    timeline: Timeline, use: Use, words: Mapping[str, Words] = MappingProxyType({}), missing: str = ""
+) -> list[Section]:
+    """Make the sections on the timeline and on the main units' use; `missing`: what scripts cannot draw, in words."""
     spans = spans_of(timeline)
     names = spans.colours()
     alike = len(names) > LOOKS
@@ -72,17 +44,21 @@ def timeline_sections(timeline: Timeline, use: Use, words: Mapping[str, Words] =
     height = tops[-1] if tops else _TOP
     parts = [_lanes(spans.rows, tops), _fractions(timeline, spans, scale, tops)]
     ticks = draw.round_ticks(first, last, 8, whole=True)
-    parts += [draw.bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
+    parts.append(draw.bottom_axis(scale, height, "cycles", ticks))
+    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
+    times = draw.Scale(start, end, _LEFT, _RIGHT), _TOP - 4, f"µs at {timeline.frequency_mhz:g} MHz"
+    parts.append(draw.bottom_axis(*times, draw.round_ticks(start, end, 8), above=True))
     label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = draw.picture(_WIDTH, height + 34, label, *parts)
     notes = [f"{len(spans):,} spans: each column shows fractions of its time."]
     notes += [f"Work of all {len(names):,} jobs has one colour."] if alike else []
     notes += [f"Not shown: {spans.left_out}."] if spans.left_out else []
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
-    window = element("p", f"A window: {timeline.shown_text}.", class_="note") if timeline.window else Markup("")
+    window = f"A window: {timeline.shown_text}." if timeline.window else ""
     # scripts draw single spans in place of the drawing
     note = element("p", " ".join(notes), class_="note paper")
-    return [Section("timeline", "Timeline", figure + window + note), _use_section(timeline, use)]
+    content = shown(element("div", id="explorer"), missing, figure, window, note)
+    return [Section("timeline", "Timeline", content), _use_section(timeline, use)]
 
 
 def _height(row: Row) -> int:
@@ -149,33 +125,18 @@ def _fractions(timeline: Timeline, spans: Spans, scale: draw.Scale, tops: list[f
     return joined(parts, "\n")
 
 
-def _top_axis(timeline: Timeline) -> Markup:
-    """The same time in microseconds."""
-    first, last = timeline.shown
-    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
-    what = f"µs at {timeline.frequency_mhz:g} MHz"
-    return draw.bottom_axis(
-        draw.Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, draw.round_ticks(start, end, 8), above=True
-    )
-
-
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
-    colours, entries = spans.colours(), []
-    shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
-    counts = np.bincount(spans.colour[spans.jobs_shown], minlength=len(spans.names))
-    for each in shown:
-        requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
-        entries.append(element("li", draw.swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
-    if len(colours) > len(shown):
-        what = "more" if timeline.groups else "more jobs"
-        entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
-    present = set(np.flatnonzero(np.bincount(spans.state)).tolist())
-    if not colours and STATES.index("busy") in present:
+    (known, hidden), entries = spans.legend(), []
+    for place, name, jobs in known:
+        requests = f" ({counted(jobs, 'request')})" if timeline.groups else ""
+        entries.append(element("li", draw.swatch(job_class(place)), " ", f"{short(name)}{requests}"))
+    if hidden:
+        entries.append(element("li", f"and {hidden:,} more{' jobs' * (not timeline.groups)}, whose looks repeat"))
+    if not known and STATES.index("busy") in spans.state:
         entries.append(element("li", draw.swatch(job_class(0)), " work"))
-    for number, name in enumerate(STATES):
-        if number in present and name != "busy":
-            meaning = own.get(name, Words()).meaning or NAMED[name].meaning
-            entries.append(element("li", draw.swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
+    for name in spans.waits:
+        meaning = f": {meaning_of(name, own)}"
+        entries.append(element("li", draw.swatch(state_class(name)), " ", element("b", name), meaning))
     return element("ul", *entries, class_="legend")
 
 
@@ -187,15 +148,12 @@ def _use_section(timeline: Timeline, use: Use) -> Section:
     parts = [draw.level_lines(scale, upright, (0, 25, 50, 75, 100), " %")]
     parts.append(draw.area(scale, upright, edges.tolist(), (100 * mean).tolist()))
     parts.append(draw.bottom_axis(scale, base, "cycles", draw.round_ticks(first, last, 8, whole=True)))
-    whole = float(np.average(mean, weights=np.diff(edges)))
     what = f"the {timeline.unit}" if use.cores < 2 else f"the {use.cores} {timeline.unit}s (mean)"
-    cycles = f"{use.window_cycles:,} cycle{'s' * (use.window_cycles > 1)}"
-    window = f"at least {cycles}, of whole time steps where they are short," if use.on_steps else cycles
+    window = f"at least {use.window}, of whole time steps where they are short," if use.on_steps else use.window
     text = f"Share of each window of {window} in which {what} issued work: "
     over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
     least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
-    text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "
+    text += f"{100 * use.mean:.1f} % {over}, {ranged(least, most)} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."
-    drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
-    note = element("p", text, class_="note")
-    return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)
+    drawn = draw.picture(_WIDTH, base + 34, f"Busy share over time, {100 * use.mean:.1f} % {over}", *parts)
+    return Section("use", "Busy over time", shown(region("Busy over time", "wide", drawn), text))

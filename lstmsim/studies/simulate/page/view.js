@@ -1,6 +1,6 @@
 /** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
 
-import { bind, colour, make, number, onTheme } from "./frame.js";
+import { bind, colour, make, number, ticks } from "./frame.js";
 import { levelFor, walk, within, workOutLevels } from "./spans.js";
 
 /** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
@@ -14,9 +14,9 @@ const FONT = '11px system-ui, "Segoe UI", Roboto, sans-serif';
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** A colour as a pixel of a canvas. */
-function pixel(hex) {
-  const value = parseInt(hex.slice(1), 16);
-  return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+function pixel(text) {
+  const [red, green, blue] = text.match(/\d+/g);
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 export class View {
@@ -26,7 +26,7 @@ export class View {
     this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Timeline of ${number(spans.rows.length)} rows` });
     this.strip = make("canvas", { class: "strip", role: "img", "aria-label": "How busy the main units were over the whole run" });
     this.spacer = make("div");
-    this.box = make("div", { class: "view", scroll: () => this.scroll() }, this.canvas, this.spacer);
+    this.box = make("div", { class: "view", scroll: () => this.move() }, this.canvas, this.spacer);
     this.element = make("div", {}, this.strip, this.box);
     this.tops = [0];
     for (const [, group] of spans.rows) this.tops.push(this.tops.at(-1) + HEIGHTS[group] + GAP);
@@ -42,8 +42,7 @@ export class View {
   }
 
   resize() {
-    this.ratio = devicePixelRatio;
-    this.width = Math.max(100, this.box.clientWidth);
+    [this.ratio, this.width] = [devicePixelRatio, Math.max(100, this.box.clientWidth)];
     this.left = this.width < 600 ? 104 : 132;
     const all = AXIS + this.tops.at(-1), most = Math.max(220, innerHeight * 0.62);
     this.height = Math.min(all, most);
@@ -55,15 +54,14 @@ export class View {
       canvas.style.height = `${height}px`;
     }
     const wide = Math.max(1, this.canvas.width - Math.round(this.left * this.ratio)), high = this.canvas.height - Math.round(AXIS * this.ratio) || 1;
-    const [fine, coarse] = [1, Math.ceil(Math.sqrt((wide * high) / SMOOTH))];
-    this.fine = this.layer(fine, wide, high);
-    this.coarse = coarse > fine ? this.layer(coarse, wide, high) : this.fine;
+    const coarse = Math.ceil(Math.sqrt((wide * high) / SMOOTH));
+    this.fine = this.layer(1, wide, high);
+    this.coarse = coarse > 1 ? this.layer(coarse, wide, high) : this.fine;
     this.scrolled = this.box.scrollTop;
     // colours once: each look into the style sheet costs more than a row
     this.labels = this.spans.looks.map((each) => each && [colour(each[0]), colour(each[0].startsWith("w-") ? "ink" : `${each[0]}-ink`)]);
     this.ink = Object.fromEntries(["page", "ink", "muted", "line", "accent", "mark", "area"].map((name) => [name, colour(name)]));
     this.ground = pixel(this.ink.page);
-    this.use = this.busyShares();
     this.ask();
   }
 
@@ -97,14 +95,10 @@ export class View {
     });
   }
 
-  scroll() {
-    this.scrolled = this.box.scrollTop;
-    this.move();
-  }
-
   /** Draws what fits into a frame, and the rest once nothing has moved for a while. */
   move() {
     this.moving = true;
+    this.scrolled = this.box.scrollTop;
     clearTimeout(this.still);
     this.still = setTimeout(() => {
       this.moving = false;
@@ -162,8 +156,7 @@ export class View {
     this.drawMarks(pen);
     this.drawAxis(pen);
     this.drawStrip();
-    this.canvas.dataset.low = this.low;
-    this.canvas.dataset.high = this.high;
+    Object.assign(this.canvas.dataset, { low: this.low, high: this.high });
   }
 
   /** Fills the pixels of all rows in view, unless they are there: a column is a pixel, a cycle or a bin. */
@@ -180,8 +173,8 @@ export class View {
     spans.rows.forEach(([, group], row) => {
       const top = Math.round((this.tops[row] - scrolled) * ratio), bottom = top + Math.round(HEIGHTS[group] * ratio);
       if (bottom <= 0 || top >= image.height) return;
-      walk(level, row, origin, high, origin, width, (first, behind, used, shares) => {
-        const from = column(first), to = Math.max(column(behind), from + 1);
+      walk(level, row, origin, high, origin, width, (at, used, shares) => {
+        const from = column(at), to = Math.max(column(at + 1), from + 1);
         let sum = 0, base = bottom;
         for (const look of used) {
           sum += shares[look];
@@ -223,21 +216,16 @@ export class View {
       pen.fillRect(this.left, top + HEIGHTS[group] + 1, this.width - this.left, 0.5);
       if (!roomy || group === 2 || spans.bin > 1) return;
       pen.textAlign = "center";
+      pen.lineWidth = 3;
+      pen.lineJoin = "round";
       within(level, row, this.low, this.high, (at) => {
         const from = Math.max(this.left, this.x(level.start[at])), to = Math.min(this.width, this.x(level.end[at]));
-        if (to - from > 46 && spans.looks[level.look[at]]) this.label(pen, spans.label(at, (to - from) / 6.2), (from + to) / 2, middle, level.look[at]);
+        const look = this.labels[level.look[at]];
+        if (to - from <= 46 || !look) return;
+        [pen.strokeStyle, pen.fillStyle] = look;
+        for (const write of ["strokeText", "fillText"]) pen[write](spans.label(at, (to - from) / 6.2), (from + to) / 2, middle);
       });
     });
-  }
-
-  label(pen, text, x, y, look) {
-    const [fill, ink] = this.labels[look];
-    pen.lineWidth = 3;
-    pen.lineJoin = "round";
-    pen.strokeStyle = fill;
-    pen.strokeText(text, x, y);
-    pen.fillStyle = ink;
-    pen.fillText(text, x, y);
   }
 
   /** The selected window and the chosen span. */
@@ -264,16 +252,14 @@ export class View {
     pen.fillRect(0, 0, this.left, AXIS - 2);
     pen.fillRect(0, 0, this.width, AXIS - 4);
     pen.fillStyle = this.ink.muted;
-    const length = this.high - this.low, raw = length / Math.max(2, (this.width - this.left) / 100), power = 10 ** Math.floor(Math.log10(raw));
-    const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw * 0.999));
     pen.textAlign = "center";
-    for (let tick = Math.ceil(this.low / step) * step; tick <= this.high; tick += step) {
+    for (const tick of ticks(this.low, this.high, Math.max(2, (this.width - this.left) / 100), 1)) {
       const x = this.x(tick);
       pen.fillRect(x - 0.5, AXIS - 6, 1, 5);
       pen.fillText(number(tick), clamp(x, this.left, this.width - 24), 12);
     }
     pen.textAlign = "left";
-    pen.fillText(`${number(Math.round(length))} cycles`, 2, 12, this.left - 4);
+    pen.fillText(`${number(Math.round(this.high - this.low))} cycles`, 2, 12, this.left - 4);
   }
 
   /** The pixel of a cycle in the strip, which begins where rows do. */
@@ -282,24 +268,19 @@ export class View {
     return left + ((cycle - first) / (last - first)) * (this.strip.width - left);
   }
 
-  /** The strip's picture: of each window the share in which main units work. */
-  busyShares() {
-    const [edges, shares] = this.spans.use, { width, height } = this.strip;
-    const canvas = make("canvas", { width, height }), pen = canvas.getContext("2d");
-    const at = edges.map((cycle) => Math.round(this.stripped(cycle)));
+  /** The strip: of each window of the run the share in which main units work, pale where it is not in view. */
+  drawStrip() {
+    const pen = this.strip.getContext("2d", { alpha: false }), { width, height } = this.strip, [edges, shares] = this.spans.use;
+    const at = edges.map((cycle) => Math.round(this.stripped(cycle))), from = this.stripped(this.low), to = this.stripped(this.high);
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, width, height);
     pen.fillStyle = this.ink.area;
     shares.forEach((share, window) => pen.fillRect(at[window], height * (1 - share / 1000), Math.max(1, at[window + 1] - at[window]), height));
-    return canvas;
-  }
-
-  drawStrip() {
-    const pen = this.strip.getContext("2d"), { width, height } = this.strip, at = (cycle) => this.stripped(cycle);
-    const [from, to] = [at(this.low), at(this.high)];
-    pen.clearRect(0, 0, width, height);
-    pen.globalAlpha = 0.35;
-    pen.drawImage(this.use, 0, 0);
+    pen.globalAlpha = 0.65;
+    pen.fillStyle = this.ink.page;
+    pen.fillRect(0, 0, from, height);
+    pen.fillRect(to, 0, width - to, height);
     pen.globalAlpha = 1;
-    if (to > from) pen.drawImage(this.use, from, 0, to - from, height, from, 0, to - from, height);
     pen.strokeStyle = this.ink.accent;
     pen.lineWidth = 2 * this.ratio;
     pen.strokeRect(from, 1, Math.max(2, to - from), height - 2);
@@ -369,40 +350,38 @@ export class View {
         this.show(pressed.low + by, pressed.high + by);
       } else this.select(this.cycle(pressed.x), this.cycle(Math.max(this.left, event.offsetX)));
     });
-    const released = (event) => {
+    for (const type of ["pointerup", "pointercancel"]) this.canvas.addEventListener(type, (event) => {
       pointers.delete(event.pointerId);
-      if (pressed && !pressed.moved && event.type === "pointerup") this.choose(event.offsetX, event.offsetY);
+      if (pressed && !pressed.moved && type === "pointerup") this.choose(event.offsetX, event.offsetY);
       if (!pointers.size) pressed = null;
-    };
-    this.canvas.addEventListener("pointerup", released);
-    this.canvas.addEventListener("pointercancel", released);
+    });
     this.canvas.addEventListener("wheel", (event) => {
       if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(clamp(event.deltaY, -100, 100) / 250), this.cycle(event.offsetX));
       else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) / 1000);
       else return;
       event.preventDefault();
     }, { passive: false });
-    const move = (event) => {
+    for (const type of ["pointerdown", "pointermove"]) this.strip.addEventListener(type, (event) => {
       if (!event.buttons) return;
-      const at = this.spans.first + ((event.offsetX - this.left) / (this.width - this.left)) * (this.spans.last - this.spans.first), half = (this.high - this.low) / 2;
+      const { first, last } = this.spans, half = (this.high - this.low) / 2;
+      const at = first + ((event.offsetX - this.left) / (this.width - this.left)) * (last - first);
       this.show(at - half, at + half);
-    };
-    this.strip.addEventListener("pointerdown", move);
-    this.strip.addEventListener("pointermove", move);
+    });
     this.keys();
     addEventListener("resize", () => this.resize());
-    onTheme(() => this.width && this.resize());
+    addEventListener("theme", () => this.width && this.resize());
   }
 
   /** Keys move the picture as long as they are held. */
   keys() {
-    const moves = { w: () => this.zoom(0.94), s: () => this.zoom(1 / 0.94), a: () => this.pan(-0.03), d: () => this.pan(0.03) };
-    const helps = { w: "zoom in", s: "zoom out", a: "go left", d: "go right" };
+    const moves = {
+      w: ["zoom in", () => this.zoom(0.94)], s: ["zoom out", () => this.zoom(1 / 0.94)],
+      a: ["go left", () => this.pan(-0.03)], d: ["go right", () => this.pan(0.03)] };
     const go = () => {
-      for (const key of this.held) moves[key]();
+      for (const key of this.held) moves[key][1]();
       if (this.held.size) requestAnimationFrame(go);
     };
-    for (const [key, help] of Object.entries(helps))
+    for (const [key, [help]] of Object.entries(moves))
       bind(key, help, () => {
         if (!this.held.size) requestAnimationFrame(go);
         this.held.add(key);
@@ -411,8 +390,8 @@ export class View {
     addEventListener("blur", () => this.held.clear());
     bind("0", "the whole run", () => this.show(this.spans.first, this.spans.last));
     bind("f", "the selected window, or the chosen span, as large as the picture", () => this.focus());
-    bind("ArrowRight", "the next span of the row", () => this.step(1));
-    bind("ArrowLeft", "the span before", () => this.step(-1));
+    bind("ArrowRight", "the next span of the row", () => this.span && this.step(1));
+    bind("ArrowLeft", "the span before", () => this.span && this.step(-1));
     bind("Escape", "nothing selected and nothing chosen", () => { this.select(); this.pick(null); });
   }
 
@@ -423,7 +402,6 @@ export class View {
   }
 
   step(by) {
-    if (!this.span) return;
     const [row, at] = this.span, { offset } = this.spans.levels[0];
     this.pick([row, clamp(at + by, offset[row], offset[row + 1] - 1)], true);
   }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lstmsim.machines.column.passes import TAIL
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, SegmentRow, StageRow
+from lstmsim.machines.column.shape import TAIL
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace

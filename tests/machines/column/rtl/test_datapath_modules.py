@@ -110,28 +110,30 @@ def test_vectors_are_read_and_written_from_any_element_on(tmp_path: Path, ep: in
         assert numbers(ran[cycle + read]["read_data"], 5)[: len(each)] == each, cycle
 
 
+_ADAPTER_REGISTERS = ("SELECTED", "PARTIAL", "MULTIPLIED", "SHIFTED", "ADDED", "SATURATED")
+
+
 @pytest.mark.parametrize(
     ("bits", "factor_bits", "tail_bits", "shifts", "registers"),
     [
-        (16, 8, 10, (5, 24), (1, 1, 1, 1)),
-        (8, 4, 24, (-20, 3), (0, 0, 0, 0)),
-        (12, 6, 4, (15, 18), (2, 3, 0, 1)),
-        (8, 4, 4, (-1, 1), (1, 0, 0, 0)),
+        (16, 8, 10, (5, 24), (1, 0, 1, 1, 0, 1)),
+        (8, 4, 24, (-20, 3), (0, 0, 0, 0, 0, 0)),
+        (12, 6, 4, (15, 18), (2, 0, 3, 0, 0, 1)),
+        (8, 4, 4, (-1, 1), (1, 0, 0, 0, 0, 0)),
+        # the product in two parts, and in one that is too short for them
+        (32, 16, 16, (8, 30), (1, 1, 1, 1, 0, 1)),
+        (18, 5, 12, (2, 9), (2, 1, 2, 1, 1, 1)),
+        (17, 16, 12, (9, 9), (1, 1, 1, 1, 1, 1)),
     ],
 )
 def test_the_adapter_rounds_half_up_and_saturates_behind_the_bias(
-    tmp_path: Path,
-    bits: int,
-    factor_bits: int,
-    tail_bits: int,
-    shifts: tuple[int, int],
-    registers: tuple[int, int, int, int],
+    tmp_path: Path, bits: int, factor_bits: int, tail_bits: int, shifts: tuple[int, int], registers: tuple[int, ...]
 ) -> None:
     rng = random.Random(bits)
     low, high = shifts
     shift_bits = max(1, (high - low).bit_length())
     parameters = {"ACCUMULATOR_BITS": bits, "MULTIPLIER_BITS": factor_bits, "SHIFT_BITS": shift_bits, "LEFT": -low}
-    parameters |= dict(zip(("SELECTED", "MULTIPLIED", "SHIFTED", "SATURATED"), registers, strict=True))
+    parameters |= dict(zip(_ADAPTER_REGISTERS, registers, strict=True))
     parameters["TAIL_BITS"] = tail_bits
     selected, delay = registers[0], sum(registers)
     cycles: list[dict[str, int]] = [{} for _ in range(300 + delay)]

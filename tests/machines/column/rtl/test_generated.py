@@ -226,3 +226,50 @@ def test_the_readme_of_a_design_has_its_numbers() -> None:
     assert "| sums reach the tail | the first turn's sums have passed the adapter | s + 16 | s + 16 |" in text
     assert "lstm h: its turn + 36" in text
     assert "| 0 | j | m | 2 | 7 | 0 | 0 1 |" in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "latency", "words", "advice"),
+    [
+        (
+            [
+                "adapter.adapters[5].lane.select_register.out_Q",
+                "x_MULT18X18D_P3",
+                "adapter.adapters[5].lane.multiplied_Q",
+            ],
+            {"convert": 4},
+            "adapter product of lane 1",
+            "latency.convert of 5 instead of 4 gives this path more registers, and changes cycles",
+        ),
+        (
+            [
+                "array.rows[3].row.g_own.own_Q",
+                "array.rows[3].row.product_register.in_MULT18X18D",
+                "array.rows[3].row.cells",
+            ],
+            {"accumulate": 2},
+            "array product of row 3 to accumulator of row 3",
+            "no latency: from 2 on, latency.accumulate (now 2) gives this path no other register",
+        ),
+        (
+            ["lanes.core_0.own.g_k0[1].lane.n_c_q_r_Q", "lanes.core_0.own.g_k0[1].lane.n_ct_place_r_Q"],
+            {},
+            "tail lane 1, add c' to tail lane 1, tanh ct",
+            "latency.activation (now 8) is how many registers this has",
+        ),
+    ],
+)
+def test_a_path_is_named_by_its_parts_and_the_latency_that_would_shorten_it(
+    cells: list[str], latency: dict[str, int], words: str, advice: str
+) -> None:
+    design, _ = _design(_mapping({}, {"latency": latency}, 1))
+    inside = [f"board.system.chip.cores[0].built.core.numbers.datapath.{each}" for each in cells]
+    assert generated.path_words(design, inside) == (words, advice)
+
+
+def test_control_has_no_latency_that_would_shorten_its_path() -> None:
+    design, _ = _design(_mapping({}, {}, 1))
+    cells = ["board.system.schedule_Q", "board.system.chip.cores[0].built.core.issue.threads[1].thread.ready_Q"]
+    words, advice = generated.path_words(design, cells)
+    assert words == "host bridge to readiness of thread 1"
+    assert advice.startswith("no latency")

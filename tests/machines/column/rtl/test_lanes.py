@@ -147,6 +147,7 @@ def _named(name: str) -> Cell:
     return _KEYWORDS if name == "keywords" else cell(name)
 
 
+@pytest.mark.halved
 @needs_icarus
 @pytest.mark.parametrize("name", WORKS)
 def test_lanes_give_what_the_arithmetic_gives(name: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.oracle.multicore_caches import set_of
 SETS = (1, 2, 3, 4, 10, 64, 100, 16384, 24576)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("kind", HASHES)
 def test_sets_are_those_of_the_model(kind: str, sets: int) -> None:

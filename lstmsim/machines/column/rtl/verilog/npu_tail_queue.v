@@ -17,7 +17,8 @@ module npu_tail_queue #(
 );
   localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;
 
-  // The head is in a register of its own, so that a turn does not begin at a memory; the words behind it are in `words`.
+  // The head is in a register of its own, so that a turn does not begin at a memory; the words behind it are in
+  // `words`.
   reg filled;
   reg [WIDTH-1:0] front;
   reg [WIDTH-1:0] words [0:(1 << W)-1];

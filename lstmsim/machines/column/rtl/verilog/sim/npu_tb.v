@@ -1,6 +1,7 @@
 // The chip, its host (npu_host.v), and a log: events.txt, to be compared with golden/events.txt. Runs in the folder of
 // the design. Admissions and ends of jobs are taken from where a host learns them: the ports.
 //
+// NPU_NETLIST: npu_top has ports only, as after synthesis, so the log has admissions, ends and h alone.
 // +limit=N ends the simulation after cycle N; +vcd=FILE dumps all signals.
 `default_nettype none
 
@@ -79,6 +80,7 @@ module npu_tb;
   end
   always #1 clock = !clock;
 
+`ifndef NPU_NETLIST
   // The signals that the log reads, of all cores side by side.
   wire [CORES-1:0] o_valid;
   wire [CORES*W_THREAD-1:0] o_thread;
@@ -90,6 +92,7 @@ module npu_tb;
   wire [CORES*W_GROUP-1:0] o_group;
   wire [CORES-1:0] t_valid;
   wire [CORES*3-1:0] names;
+`endif
   // What was known in the cycle before of this one.
   reg [MEMORIES-1:0] seen_valid;
   reg [MEMORIES*W_JOB-1:0] seen_job;
@@ -107,6 +110,7 @@ module npu_tb;
     seen_count <= h_count;
     seen_word <= h_word;
   end
+`ifndef NPU_NETLIST
   genvar g;
   generate
     for (g = 0; g < CORES; g = g + 1) begin : logged
@@ -129,6 +133,7 @@ module npu_tb;
       end
     end
   endgenerate
+`endif
 
   task end_line(input integer core);
     // The core is the last field where there are several.
@@ -138,6 +143,7 @@ module npu_tb;
     end
   endtask
 
+`ifndef NPU_NETLIST
   task log_tile(input integer core);
     begin
       $fwrite(log_file, "I %0d %0d %0d %0d %0d %0d %0d %0d", cycle,
@@ -164,6 +170,7 @@ module npu_tb;
       end_line(core);
     end
   endtask
+`endif
 
   integer c;
 
@@ -236,8 +243,10 @@ module npu_tb;
         if (seen_valid[memory] && M_SLOT[memory*M_SLOT_B +: M_SLOT_B] == 0) log_h(c, memory);
   endtask
 
+`ifndef NPU_NETLIST
   // Generated: log_sums and log_states, which log numbers within the tail, or nothing.
   `include "npu_deep.vh"
+`endif
 `endif
 
   always @(posedge clock) begin
@@ -254,6 +263,7 @@ module npu_tb;
       end
       if (cycle >= 0 && !done) begin
         if (|admit) log_admissions;
+`ifndef NPU_NETLIST
         for (c = 0; c < CORES; c = c + 1)
           if (o_valid[c]) log_tile(c);
         for (c = 0; c < CORES; c = c + 1)
@@ -267,6 +277,7 @@ module npu_tb;
 `endif
         for (c = 0; c < CORES; c = c + 1)
           log_name(c);
+`endif
       end
       cycle <= cycle + 1;
       reset <= 1'b0;

@@ -1,0 +1,167 @@
+"""Netlists of Yosys: the models of cells that are ours, and whole designs after synthesis."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lstmsim
+from lstmsim.base.errors import InputError
+from lstmsim.studies.rtl.synthesis import yosys_program
+from tests.studies.board.scenarios import TINY
+from tests.studies.rtl.directed_bits import BITS
+from tests.studies.rtl.needed import needs_icarus
+
+CELLS = files("lstmsim.studies.rtl") / "ecp5_cells.v"
+
+
+def ports(cell: str, width: int, value: str) -> str:
+    """Connections of ports that have a number each to the bits of a value."""
+    return ", ".join(f".{cell}{bit}({value}[{bit}])" for bit in range(width))
+
+
+def simulated(text: str, folder: Path) -> list[str]:
+    """What a testbench prints."""
+    (folder / "bench.v").write_text(text)
+    words = ["iverilog", "-g2005", "-s", "bench", "-o", "bench.vvp", "bench.v", str(CELLS)]
+    subprocess.run(words, cwd=folder, check=True)
+    return subprocess.run(
+        ["vvp", "-n", "bench.vvp"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+
+def signed(value: int, bits: int, sign: bool) -> int:
+    return value - (1 << bits) if sign and value >> (bits - 1) else value
+
+
+@needs_icarus
+def test_products_are_those_of_integers_for_all_signs(tmp_path: Path) -> None:
+    """10,000 of them with LSTMSIM_EXAMPLES=10000."""
+    draw = random.Random(0)
+    edges = (0, 1, 2**17 - 1, 2**17, 2**18 - 1)
+    cases = [(a, b, *signs) for a, b in product(edges, edges) for signs in product((0, 1), (0, 1))]
+    count = int(os.environ.get("LSTMSIM_EXAMPLES", "200"))
+    cases += [
+        (draw.getrandbits(18), draw.getrandbits(18), draw.getrandbits(1), draw.getrandbits(1)) for _ in range(count)
+    ]
+    (tmp_path / "cases").write_text("".join(f"{a:x} {b:x} {left} {right}\n" for a, b, left, right in cases))
+    text = f"""
+module bench;
+  reg [17:0] a, b;
+  reg left, right;
+  wire [35:0] p;
+  MULT18X18D cell_ ({ports("A", 18, "a")}, {ports("B", 18, "b")}, {ports("P", 36, "p")},
+    .SIGNEDA(left), .SIGNEDB(right), .SOURCEA(1'b0), .SOURCEB(1'b0));
+  integer file;
+  initial begin
+    file = $fopen("cases", "r");
+    while ($fscanf(file, "%h %h %b %b\\n", a, b, left, right) == 4) #1 $display("%h", p);
+  end
+endmodule
+"""
+    expected = [signed(a, 18, bool(left)) * signed(b, 18, bool(right)) % 2**36 for a, b, left, right in cases]
+    assert [int(each, 16) for each in simulated(text, tmp_path)] == expected
+
+
+#: Bits of a port of a memory, and where the word is that they are of: bytes of nine bits.
+WIDTHS = (1, 2, 4, 9, 18, 36)
+
+
+def bits_of(width: int, address: int) -> list[int]:
+    """The bits of a memory that a port reaches at an address of 14 bits."""
+    if width >= 9:
+        first = (address >> {9: 3, 18: 4, 36: 5}[width]) * width
+        return list(range(first, first + width))
+    byte, place = address >> 3, (address & 7) // width * width
+    return [9 * byte + place + bit for bit in range(width)]
+
+
+@needs_icarus
+@pytest.mark.parametrize(
+    ("written", "read"), [(36, 36), (18, 18), (9, 9), (4, 4), (2, 2), (1, 1), (36, 9), (9, 36), (18, 1)]
+)
+def test_memories_keep_what_is_written(written: int, read: int, tmp_path: Path) -> None:
+    draw = random.Random(written * 100 + read)
+    memory: list[int | None] = [0] * 18432
+    expected, lines = list[list[int | None]](), []
+    last: list[int | None] = [0] * read
+    for _ in range(400):
+        # few addresses, so that reads meet writes
+        where, asked = (draw.randrange(8) * 32 + draw.randrange(32) for _ in range(2))
+        data, enable, writes, reads = (
+            draw.getrandbits(36),
+            draw.getrandbits(4),
+            draw.random() < 0.6,
+            draw.random() < 0.8,
+        )
+        address = where & ~31 | enable if written == 36 else where & ~15 | enable & 3 if written == 18 else where
+        lines.append(f"{address:x} {asked:x} {data:x} {writes:d} {reads:d}")
+        places = bits_of(written, address) if writes else []
+        if written >= 18:
+            places = [each for number, each in enumerate(places) if enable >> number // 9 & 1]
+        else:
+            enable = 15
+        taken = {each // 9 for each in places}
+        if reads:
+            # what is written in the same cycle is read as unknown
+            last = [None if each // 9 in taken else memory[each] for each in bits_of(read, asked)]
+        expected.append(last)
+        own = bits_of(written, address)
+        for place in places:
+            memory[place] = data >> own.index(place) & 1
+    (tmp_path / "cases").write_text("\n".join(lines) + "\n")
+    text = f"""
+module bench;
+  reg clock = 0;
+  reg [13:0] where, asked;
+  reg [35:0] data;
+  reg writes, reads;
+  wire [35:0] q;
+  wire [35:0] out = {"q" if read == 36 else "{18'b0, q[35:18]}"};
+  DP16KD #(.DATA_WIDTH_A({written}), .DATA_WIDTH_B({read})) cell_ (.CLKA(clock), .CLKB(clock), .CEA(1'b1), .CEB(reads),
+    .WEA(writes), .WEB(1'b0), .RSTA(1'b0), .RSTB(1'b0), .OCEA(1'b0), .OCEB(1'b1), .CSA0(1'b0), .CSA1(1'b0), .CSA2(1'b0),
+    .CSB0(1'b0), .CSB1(1'b0), .CSB2(1'b0), {ports("ADA", 14, "where")}, {ports("ADB", 14, "asked")},
+    {ports("DIA", 18, "data")}, {", ".join(f".DIB{bit}(data[{bit + 18}])" for bit in range(18))},
+    {ports("DOA", 18, "q")}, {", ".join(f".DOB{bit}(q[{bit + 18}])" for bit in range(18))});
+  integer file;
+  initial begin
+    file = $fopen("cases", "r");
+    while ($fscanf(file, "%h %h %h %b %b\\n", where, asked, data, writes, reads) == 5) begin
+      #1 clock = 1;
+      #1 clock = 0;
+      $display("%b", out);
+    end
+  end
+endmodule
+"""
+    said = [list(reversed(each))[:read] for each in simulated(text, tmp_path)]
+    assert said == [["x" if bit is None else str(bit) for bit in each] for each in expected]
+
+
+def _yosys() -> str:
+    try:
+        return yosys_program()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@needs_icarus
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["tiny", "one_of_all", "parameters", "two_sums", "scaled"])
+def test_a_netlist_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:
+    """Seconds to minutes each, of Yosys and Icarus."""
+    _yosys()
+    scenario: Any = TINY if name == "tiny" else {**BITS[name]}
+    report = lstmsim.run_rtl(scenario, tmp_path / "design", random_weights=1, verify=True, synth="ecp5")
+    own = report.netlist
+    assert own is not None
+    assert own.equal, report.to_text()
+    assert own.compared.equal["job"]
+    assert own.compared.equal["h"]
