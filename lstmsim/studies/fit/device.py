@@ -6,7 +6,7 @@ There is one YAML file for each device; each number has a source. None stands fo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -126,7 +126,18 @@ class SmallMemory:
     bits: Annotated[Bits, Key("bits of a word")]
     elements: Annotated[Bits, Key("elements of logic that it takes")]
     block: Annotated[Bits | None, Key("so many are as dear as a memory block")] = None
+    deepest: Annotated[
+        Bits | None, Key("words of such a memory where each word has half, a quarter, ... of the bits")
+    ] = None
     filled: Annotated[int | None, Key("part of a memory block from which on the block is taken", "%", 1, 100)] = None
+
+    @property
+    def shapes(self) -> Sequence[tuple[int, int]]:
+        """Words and bits of such a memory, the widest first."""
+        shapes = [(self.words, self.bits)]
+        while 2 * shapes[-1][0] <= (self.deepest or self.words) and shapes[-1][1] > 1:
+            shapes.append((2 * shapes[-1][0], shapes[-1][1] // 2))
+        return shapes
 
     def too_small(self, words: int, width: int, reads: int, copies: int) -> bool:
         """Whether a memory of so many words is of registers instead: alone, or in so many copies of small memories."""

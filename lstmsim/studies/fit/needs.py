@@ -58,11 +58,9 @@ def placed(demand: Demand, device: Device) -> Placed:
     in_registers = Placed(False, gates, 0, count * words * width)
     if small is None:
         return in_registers if demand.instant else Placed(True)
-    copies = demand.reads * -(-words // small.words) * -(-width // small.bits)
-    banks = -(-words // small.words)
+    dear, copies, banks = min(_pieces(demand, *shape) for shape in small.shapes)
     if small.too_small(words, width, demand.reads, copies):
         return in_registers
-    dear = copies + demand.reads * width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY
     kind = min(device.memories, key=lambda each: each.shaped(words, width, demand.written))
     piece = kind.piece(width, demand.written)
     blocks = kind.shaped(words, piece)
@@ -71,6 +69,13 @@ def placed(demand: Demand, device: Device) -> Placed:
     # The register in which a block holds what it has read is an additional one at a small memory.
     held = 0 if demand.instant else count * demand.reads * width
     return Placed(False, count * demand.reads * chosen(width, banks), count * copies * small.elements, held)
+
+
+def _pieces(demand: Demand, deep: int, bits: int) -> tuple[float, int, int]:
+    """How dear a memory is in small ones of so many words and bits, how many they are, and how many one after another."""
+    banks = -(-demand.words // deep)
+    copies = demand.reads * banks * -(-demand.width // bits)
+    return copies + demand.reads * demand.width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY, copies, banks
 
 
 #: So many words are chosen from by the function that takes the word.
