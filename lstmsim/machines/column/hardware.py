@@ -197,8 +197,8 @@ def _bits_of(delays: Iterable[tuple[int, int]]) -> int:
 #: Functions of four inputs for a bit of a thread's running numbers, and for each row of the control store more.
 _THREAD_GATES, _ROW_GATES = 4.0, 0.25
 #: Functions of four inputs a thread for each further kind of job: how a job begins is a table of constants that each
-#: thread chooses from, and alike jobs have alike entries. Of two designs with 4 and 14 kinds of jobs.
-_KIND_GATES = 25
+#: thread chooses from, and alike jobs have alike entries. Of two designs with 4 and 14 kinds of jobs, Yosys 0.70.
+_KIND_GATES = 10
 
 
 def _token(sizes: Sizes) -> int:

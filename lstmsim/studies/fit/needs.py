@@ -72,7 +72,7 @@ def placed(demand: Demand, device: Device) -> Placed:
 
 
 def _pieces(demand: Demand, deep: int, bits: int) -> tuple[float, int, int]:
-    """How dear a memory is in small ones of so many words and bits, how many they are, and how many one after another."""
+    """How dear a memory is in small ones of so many words and bits, how many they are, and how many by depth alone."""
     banks = -(-demand.words // deep)
     copies = demand.reads * banks * -(-demand.width // bits)
     return copies + demand.reads * demand.width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY, copies, banks

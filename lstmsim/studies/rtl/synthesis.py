@@ -81,8 +81,6 @@ def _of(**weights: int | str) -> dict[str, Fraction]:
     return {kind: Fraction(weight) for kind, weight in weights.items()}
 
 
-_NOT_HELD = "the formulas of fit are held against ecp5 only (docs/rtl.md, section 8)"
-
 _ECP5 = Family(
     "ecp5",
     "synth_ecp5",
@@ -111,11 +109,6 @@ _XILINX = Family(
         "registers": _of(FDRE=1, FDSE=1, FDCE=1, FDPE=1),
     },
     {"multipliers": "DSP48E1", "memories": "RAMB18", "logic": "LUT", "registers": "registers"},
-    (
-        _NOT_HELD,
-        "registers: delay lines are LUTs (SRL16E, counted as logic), registers beside products lie in DSP48E1; fit "
-        "counts all of them as registers",
-    ),
 )
 
 _INTEL = Family(
@@ -134,11 +127,7 @@ _INTEL = Family(
         "registers": _of(MISTRAL_FF=1),
     },
     {"multipliers": "DSP", "memories": "M10K", "logic": "ALM", "registers": "registers"},
-    (
-        _NOT_HELD,
-        "multipliers: up to three products share a DSP, and each part is rounded up: parts may be more than the whole",
-        "memories: Yosys puts those of up to 25 words into logic (MLAB), fit those of up to 32",
-    ),
+    ("multipliers: up to three products share a DSP, and each part is rounded up: parts may be more than the whole",),
 )
 
 #: The families by name.

@@ -1,4 +1,4 @@
-"""What Yosys 0.23 counted of generated designs for ECP5, so that `lstmsim fit` can be held against it without Yosys."""
+"""What Yosys 0.70 counted of generated designs for three families of FPGAs, so that `lstmsim fit` can be held against it without Yosys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Counted:
     core: keys of its only core.
     models: layers of each model.
     jobs: steps of each job and how many such jobs there are, of every model.
-    counts: multiplier blocks, block memories, LUT4, registers.
+    ecp5, xilinx, intel_alm: by family multiplier blocks, block memories, elements of logic, registers.
     learnt: whether the formulas were made with it in sight.
     precision: keys of the precision.
     order: `layer_order` of the models.
@@ -27,7 +27,9 @@ class Counted:
     core: dict[str, Any]
     models: tuple[tuple[dict[str, Any], ...], ...]
     jobs: tuple[tuple[int, int], ...]
-    counts: tuple[int, int, int, int]
+    ecp5: tuple[int, int, int, int]
+    xilinx: tuple[int, int, int, int]
+    intel_alm: tuple[int, int, int, int]
     learnt: bool = False
     precision: tuple[tuple[str, Any], ...] = ()
     order: str = "layer"
@@ -39,28 +41,36 @@ DESIGNS = (
         {"npe": 32, "ep": 4, "vp": 8, "threads": 1, "tail_width": 1},
         (({"cell": "lstm", "hidden": 16, "input": 10},),),
         ((6, 1),),
-        (49, 13, 3984, 7990),
+        (49, 13, 3723, 7670),
+        (49, 5, 3337, 3398),
+        (22, 20, 1422, 7961),
     ),
     Counted(
         "GRU",
         {"npe": 48, "ep": 4, "vp": 12, "threads": 2, "tail_width": 1},
         (({"cell": "gru", "hidden": 12, "input": 6},),),
         ((5, 2),),
-        (62, 3, 6858, 10030),
+        (62, 3, 6671, 9368),
+        (62, 3, 5021, 3851),
+        (25, 4, 2772, 10078),
     ),
     Counted(
         "RNN",
         {"npe": 64, "ep": 8, "vp": 8, "threads": 2, "tail_width": 2},
         (({"cell": "rnn", "hidden": 32, "input": 24},),),
         ((6, 3),),
-        (72, 4, 7869, 9734),
+        (72, 4, 6757, 8901),
+        (72, 2, 4500, 4745),
+        (27, 23, 2062, 9101),
     ),
     Counted(
         "stack of LSTMs, shared formats",
         {"npe": 32, "ep": 2, "vp": 16, "threads": 2, "tail_width": 1},
         (({"cell": "lstm", "hidden": 8, "input": 6}, {"cell": "lstm", "hidden": 12, "input": 8}),),
         ((7, 2),),
-        (49, 13, 7026, 7945),
+        (49, 13, 6741, 7555),
+        (49, 5, 4997, 3116),
+        (22, 23, 2501, 8039),
         precision=(("formats", "shared"),),
     ),
     Counted(
@@ -68,14 +78,18 @@ DESIGNS = (
         {"npe": 24, "ep": 4, "vp": 6, "threads": 1, "tail_width": 1},
         (({"cell": "gru", "hidden": 6, "input": 5, "bidirectional": True},),),
         ((5, 2),),
-        (38, 3, 4681, 7560),
+        (38, 3, 4309, 7271),
+        (38, 3, 3082, 2948),
+        (17, 10, 1606, 7560),
     ),
     Counted(
         "wide numbers",
         {"npe": 64, "ep": 4, "vp": 16, "threads": 2, "tail_width": 1},
         (({"cell": "lstm", "hidden": 10, "input": 9},),),
         ((4, 2),),
-        (81, 10, 10662, 15013),
+        (81, 10, 10443, 13967),
+        (81, 10, 6662, 6742),
+        (45, 30, 3133, 14330),
         precision=(
             ("weight_bits", 12),
             ("vector_bits", 12),
@@ -107,14 +121,18 @@ DESIGNS = (
         },
         (({"cell": "lstm", "hidden": 14, "input": 7},),),
         ((5, 3),),
-        (66, 18, 5620, 6378),
+        (66, 18, 5665, 6372),
+        (66, 10, 4001, 2561),
+        (32, 19, 2603, 6914),
     ),
     Counted(
         "tables without lines",
         {"npe": 32, "ep": 8, "vp": 4, "threads": 1, "tail_width": 1},
         (({"cell": "lstm", "hidden": 9, "input": 20},),),
         ((5, 1),),
-        (44, 13, 3212, 7272),
+        (44, 13, 2954, 6881),
+        (44, 0, 3450, 3421),
+        (19, 13, 1421, 7304),
         precision=(("activation", "table"), ("activation_entries", 128)),
     ),
     Counted(
@@ -125,7 +143,9 @@ DESIGNS = (
             ({"cell": "gru", "hidden": 6, "input": 7}, {"cell": "gru", "hidden": 5, "input": 6}),
         ),
         ((4, 1),),
-        (38, 9, 6367, 7801),
+        (38, 9, 6422, 7642),
+        (38, 3, 4503, 2755),
+        (17, 15, 2365, 7808),
         precision=(("formats", "shared"), ("shift", "common")),
     ),
     Counted(
@@ -139,7 +159,9 @@ DESIGNS = (
             ),
         ),
         ((5, 2),),
-        (33, 9, 4416, 5703),
+        (33, 9, 4435, 5580),
+        (33, 5, 3159, 1870),
+        (16, 15, 1613, 5783),
         precision=(("formats", "shared"),),
         order="step",
     ),
@@ -148,14 +170,18 @@ DESIGNS = (
         {"npe": 64, "ep": 8, "vp": 8, "threads": 2, "tail_width": 4},
         (({"cell": "dense", "hidden": 24, "input": 32}, {"cell": "dense", "hidden": 16, "input": 24}),),
         ((8, 2),),
-        (76, 2, 7893, 9906),
+        (76, 2, 7657, 9054),
+        (76, 0, 4792, 4869),
+        (30, 18, 2387, 9480),
     ),
     Counted(
         "narrow numbers, EP 3",
         {"npe": 48, "ep": 3, "vp": 16, "threads": 3, "tail_width": 2},
         (({"cell": "lstm", "hidden": 15, "input": 11},),),
         ((4, 3),),
-        (82, 19, 6864, 10435),
+        (82, 19, 6917, 9976),
+        (74, 10, 5654, 4022),
+        (33, 20, 2799, 10716),
         precision=(
             ("weight_bits", 6),
             ("vector_bits", 6),
@@ -170,7 +196,9 @@ DESIGNS = (
         {"npe": 16, "ep": 2, "vp": 8, "threads": 2, "tail_width": 1},
         (({"cell": "lstm", "hidden": 6, "input": 5},),),
         ((4, 2),),
-        (33, 5, 4186, 5771),
+        (33, 5, 4145, 5559),
+        (33, 5, 2968, 1941),
+        (16, 9, 1667, 5887),
         learnt=True,
     ),
     Counted(
@@ -178,7 +206,9 @@ DESIGNS = (
         {"npe": 64, "ep": 4, "vp": 16, "threads": 1, "tail_width": 2},
         (({"cell": "lstm", "hidden": 12, "input": 8},),),
         ((4, 1),),
-        (98, 10, 7333, 14499),
+        (98, 10, 7112, 13911),
+        (98, 10, 5770, 6208),
+        (43, 10, 2980, 14879),
         learnt=True,
     ),
 )
