@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lstmsim
-from lstmsim.studies.rtl.synthesis import FAMILIES, RESOURCES, REST, PartCells, Synthesis, estimated, fitted
+from lstmsim.studies.rtl.synthesis import FAMILIES, REST, PartCells, Synthesis, estimated, fitted
 from lstmsim.studies.shared.loading import load_scenario
 from tests.studies.rtl.counted import DESIGNS, Counted
 
