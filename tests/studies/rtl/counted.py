@@ -1,4 +1,7 @@
-"""What Yosys 0.70 counted of generated designs for three families of FPGAs, so that `lstmsim fit` can be held against it without Yosys."""
+"""What Yosys 0.70 counted of generated designs for three families of FPGAs.
+
+`lstmsim fit` is held against it without Yosys.
+"""
 
 from __future__ import annotations
 
