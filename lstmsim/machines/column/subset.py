@@ -16,7 +16,6 @@ _HOST = "the queue of the hardware is in posting order; a host that sorts jobs b
 
 #: Key of a job -> whether the job has it, and why it is refused.
 _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
-    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
     "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
     "batch": (lambda job: job.batch > 1, "must be 1: a thread of this hardware runs one inference"),

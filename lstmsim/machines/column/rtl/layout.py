@@ -186,7 +186,7 @@ def widths(design: Design) -> dict[str, int]:
     return {
         "W_THREAD": bits_of(max(threads) - 1),
         "W_JOB": bits_of(len(design.jobs) - 1),
-        "W_JOBS": bits_of(len(design.jobs)),
+        "W_JOBS": bits_of(design.posted),
         "W_ROW": bits_of(len(rows) - 1),
         "W_SEGMENT": bits_of(sum(len(row.segments) for row in rows) - 1),
         "W_READ": bits_of(len(reads) - 1),
@@ -204,4 +204,6 @@ def widths(design: Design) -> dict[str, int]:
             max(turns_in(plan, units) for plan in plans for units in [1, *(row.units for row in plan.stages)])
         ),
         "W_COUNTER": bits_of(max(program.counters for _, program in design.programs) - 1),
+        "W_CORE": bits_of(len(plans) - 1),
+        "W_OUTPUT": bits_of(max(len(plan.memories) for plan in plans) - 1),
     }

@@ -140,7 +140,7 @@ def _tiles(plan: CorePlan, row: StageRow, own: FixedArithmetic) -> Integers:
     for read in row.reads:
         for number, (gate, slot) in enumerate(zip(gates, read.slots, strict=True)):
             if slot >= 0:
-                part = own.matrix(gate.sums[slot].name, read.vector)
+                part = own.matrix(gate.sums[slot].name, read.vector)[row.first_unit : row.first_unit + row.unit_count]
                 matrix[: row.unit_count, number, column : column + read.elements] = part
         column += read.groups * ep
     blocks = matrix.reshape(row.blocks, row.units * row.gates, sum(groups), ep).transpose(0, 2, 1, 3)
@@ -221,7 +221,8 @@ def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: 
         adapter = own.adapters[each.name]
         shift = np.where(adapter.factor > 0, _cut(adapter.shift, precision) + shifts.left, 0)
         parts = ((adapter.factor, "factor"), (shift, "shift"), (adapter.bias, "bias"))
-        bits = np.concatenate([_packed(values[:, None], fields[name]) for values, name in parts], axis=1)
+        mine = slice(row.first_unit, row.first_unit + row.unit_count)
+        bits = np.concatenate([_packed(values[mine, None], fields[name]) for values, name in parts], axis=1)
         words[units // row.units, units % row.units, number] = bits
     own_turns = words.reshape(row.blocks * turns, -1)
     # the last block may have fewer turns

@@ -4,7 +4,7 @@
 
 module npu_issue (
   clock, reset,
-  admit, admit_job, ended, frames_posted,
+  admit, admit_job, ended, frames_posted, home,
   w_valid, w_thread, w_counter, w_units, w_last,
   f_valid, f_thread,
   o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
@@ -16,6 +16,7 @@ module npu_issue (
   `include "npu_issue.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer PORTS = OUTPUTS + (SPLITS != 0 ? CORES : 0);
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
   localparam integer SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
   // As many registers as the array has from a tile's addresses to its sum in the accumulator.
@@ -35,12 +36,14 @@ module npu_issue (
   input wire [THREADS-1:0] ended;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
-  // What becomes visible in the next cycle, by output.
-  input wire [OUTPUTS-1:0] w_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] w_units;
-  input wire [OUTPUTS-1:0] w_last;
+  // By thread whose part of the vector memories its job has in the next cycle.
+  input wire [THREADS*W_THREAD-1:0] home;
+  // What becomes visible in the next cycle, by output; and, where jobs are split, by core that has sent it.
+  input wire [PORTS-1:0] w_valid;
+  input wire [PORTS*W_THREAD-1:0] w_thread;
+  input wire [PORTS*W_COUNTER-1:0] w_counter;
+  input wire [PORTS*W_UNIT-1:0] w_units;
+  input wire [PORTS-1:0] w_last;
   // A bank that is free from the next cycle on.
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
@@ -113,7 +116,7 @@ module npu_issue (
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
-        .f_valid(f_valid), .f_thread(f_thread),
+        .f_valid(f_valid), .f_thread(f_thread), .home(home[t*W_THREAD +: W_THREAD]),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
         .block_word(blocks[t*W_BLOCK_WORD +: W_BLOCK_WORD])

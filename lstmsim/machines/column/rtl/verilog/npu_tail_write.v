@@ -117,6 +117,9 @@ module npu_tail_written #(
   assign w_counter = V_COUNTER[vector * V_COUNTER_B +: W_COUNTER];
   assign w_units = d_unit + d_units;
   assign w_last = d_last;
-  assign w_element = (all ? d_write : two) + d_unit + own_part;
+  // Of a split job's vectors the time step has said where.
+  wire timed = SPLITS != 0 && V_TIMED[vector * V_TIMED_B +: V_TIMED_B] != 0;
+  wire [W_ELEMENT-1:0] at_time = V_BASE[vector * V_BASE_B +: W_ELEMENT] + d_write;
+  assign w_element = (timed ? at_time : all ? d_write : two) + d_unit + own_part;
   assign w_count = d_units;
 endmodule

@@ -11,7 +11,7 @@ module npu_thread (
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
   frames,
   w_valid, w_thread, w_counter, w_units, w_last,
-  f_valid, f_thread,
+  f_valid, f_thread, home,
   grant, may, hazard, backpressure, no_frame, draining, tile, block_word
 );
   parameter CORE = 0;
@@ -19,6 +19,8 @@ module npu_thread (
   `include "npu_thread.vh"
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  // With what comes over the links of other cores.
+  localparam integer PORTS = OUTPUTS + (SPLITS != 0 ? CORES : 0);
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
 
   input wire clock;
@@ -38,13 +40,15 @@ module npu_thread (
   input wire ended;
   // How many frames are there of the job that has the context in the next cycle.
   input wire [W_STEP-1:0] frames;
-  input wire [OUTPUTS-1:0] w_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] w_units;
-  input wire [OUTPUTS-1:0] w_last;
+  input wire [PORTS-1:0] w_valid;
+  input wire [PORTS*W_THREAD-1:0] w_thread;
+  input wire [PORTS*W_COUNTER-1:0] w_counter;
+  input wire [PORTS*W_UNIT-1:0] w_units;
+  input wire [PORTS-1:0] w_last;
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
+  // Whose part of the vector memories the job has in the next cycle, where a job may have several threads of the core.
+  input wire [W_THREAD-1:0] home;
   // The tile issues in this cycle.
   input wire grant;
   // Whether it may, and why not: at most one of these five is 1.
@@ -98,14 +102,27 @@ module npu_thread (
   localparam AT_ELEMENT = AT_BANK + W_BANK + W_UNIT;
   localparam AT_READ = AT_ELEMENT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP + W_BLOCK + W_STEP;
   wire [W_READ-1:0] read_behind = behind[AT_READ +: W_READ];
-  reg [W_ELEMENT-1:0] own_part;
-  integer m;
-  always @* begin
-    own_part = 0;
-    for (m = 0; m < OUTPUTS; m = m + 1)
-      if (R_MEMORY[read_behind * R_MEMORY_B +: R_MEMORY_B] == m)
-        own_part = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
-  end
+  wire [W_THREAD-1:0] owner = C_HOMES[CORE * C_HOMES_B +: C_HOMES_B] != 0 ? home : THREAD;
+  wire [W_ELEMENT-1:0] own_part;
+  generate
+    if (SPLITS != 0) begin : equal_parts
+      // Where jobs are split, all memories of a core are equal.
+      npu_part #(
+        .WIDTH(W_ELEMENT), .COUNT(1 << W_THREAD), .INDEX(W_THREAD),
+        .PART(M_ELEMENTS[FIRST_MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B])
+      ) part (.index(owner), .word(own_part));
+    end else begin : parts
+      reg [W_ELEMENT-1:0] of_memory;
+      integer m;
+      always @* begin
+        of_memory = 0;
+        for (m = 0; m < OUTPUTS; m = m + 1)
+          if (R_MEMORY[read_behind * R_MEMORY_B +: R_MEMORY_B] == m)
+            of_memory = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
+      end
+      assign own_part = of_memory;
+    end
+  endgenerate
   reg [W_TILE+W_BLOCK_WORD-1:0] own_behind;
   reg [W_TILE+W_BLOCK_WORD-1:0] own_first;
   always @* begin
@@ -115,6 +132,8 @@ module npu_thread (
     // A job's first tile reads a frame, or h before step 0, and takes the thread's first bank.
     own_first = first;
     own_first[AT_BANK +: W_BANK] = THREAD * BANKS;
+    // That of a member may read what another one has sent.
+    if (SPLITS != 0) own_first[AT_ELEMENT +: W_ELEMENT] = first[AT_ELEMENT +: W_ELEMENT] + own_part;
   end
 
   // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that
@@ -134,8 +153,8 @@ module npu_thread (
       always @* begin
         whole_next = whole;
         part_next = part;
-        for (o = 0; o < OUTPUTS; o = o + 1)
-          if (w_valid[o] && w_thread[o*W_THREAD +: W_THREAD] == THREAD
+        for (o = 0; o < PORTS; o = o + 1)
+          if (w_valid[o] && w_thread[o*W_THREAD +: W_THREAD] == owner
               && w_counter[o*W_COUNTER +: W_COUNTER] == c) begin
             whole_next = whole + w_last[o];
             part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units[o*W_UNIT +: W_UNIT];

@@ -141,7 +141,8 @@ module npu_tb;
   task log_tile(input integer core);
     begin
       $fwrite(log_file, "I %0d %0d %0d %0d %0d %0d %0d %0d", cycle,
-        o_thread[core*W_THREAD +: W_THREAD], o_job[core*W_JOB +: W_JOB],
+        o_thread[core*W_THREAD +: W_THREAD],
+        J_PARENT[o_job[core*W_JOB +: W_JOB] * J_PARENT_B +: J_PARENT_B],
         P_NUMBER[o_row[core*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], o_step[core*W_STEP +: W_STEP],
         o_block[core*W_BLOCK +: W_BLOCK], R_CODE[o_read[core*W_READ +: W_READ] * R_CODE_B +: R_CODE_B],
         o_group[core*W_GROUP +: W_GROUP]);
@@ -178,18 +179,22 @@ module npu_tb;
   endtask
 
   integer last;
+  integer last_place;
   integer best;
   task log_admissions;
-    // In the order of jobs.
+    // In the order of jobs, of members in the order of contexts.
     begin
       last = -1;
+      last_place = -1;
       best = 0;
       while (best < CONTEXTS) begin
         best = CONTEXTS;
         for (c = CONTEXTS - 1; c >= 0; c = c - 1)
-          if (admit[c] && job_of(c) > last && (best == CONTEXTS || job_of(c) < job_of(best))) best = c;
+          if (admit[c] && (job_of(c) > last || (job_of(c) == last && c > last_place))
+              && (best == CONTEXTS || job_of(c) <= job_of(best))) best = c;
         if (best < CONTEXTS) begin
           last = job_of(best);
+          last_place = best;
           $fwrite(log_file, "A %0d %0d %0d", cycle, best % STRIDE, last);
           end_line(best / STRIDE);
         end
@@ -250,7 +255,7 @@ module npu_tb;
         log_visible;
 `endif
         if (|jobs_ended) log_ends;
-        done = ended_jobs == JOBS || (limit != 0 && cycle > limit);
+        done = ended_jobs == POSTED || (limit != 0 && cycle > limit);
       end
       if (cycle >= 0 && !done) begin
         if (|admit) log_admissions;
