@@ -23,6 +23,10 @@ CELLS = {
     1: ("lstm", "lstm", "gru", "rnn", "rnn-relu", "dense", "dense-tanh", "dense-sigmoid", "light"),
     2: ("lstm", "gru", "rnn", "dense-tanh", "rnn-relu", "light"),
     3: ("lstm-peephole", "lstm-projection", "gru-lbr0", "lstm-layernorm", "slstm", "mingru", "lstm", "gru"),
+    4: (
+        *("lstm", "gru", "rnn", "dense-tanh", "lstm-peephole", "lstm-projection", "gru-lbr0", "mingru", "light"),
+        *("apart", "h-first", "lstm-layernorm"),
+    ),
 }
 #: The cell of experiments/scenarios/own_cell.yaml.
 LIGHT = {
@@ -37,6 +41,34 @@ LIGHT = {
     },
     "states": {"h": "h'", "s": "hf"},
 }
+#: Cells with several vectors of a block for other cores, and with a product behind the one that makes h.
+SENDERS = {
+    "apart": {
+        "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"]}}, {"gates": {"n": ["x", "q", "r"]}}],
+        "nodes": {
+            "at": "sigmoid a",
+            "bt": "tanh b",
+            "p": "multiply at bt",
+            "q": "quantize p",
+            "r": "quantize at",
+            "s": "tanh n",
+            "h'": "quantize s",
+        },
+        "states": {"h": "h'"},
+    },
+    "h-first": {
+        "stages": [{"gates": {"a": ["x", "h"]}}, {"gates": {"p": ["m"]}}],
+        "nodes": {
+            "at": "sigmoid a",
+            "ct": "multiply at c",
+            "h'": "quantize ct",
+            "m": "quantize at",
+            "pt": "tanh p",
+            "c'": "add pt c",
+        },
+        "states": {"h": "h'", "c": "c'"},
+    },
+}
 _LATENCIES = ("read", "multiply", "add", "accumulate", "convert", "activation", "elementwise_multiply")
 _LATENCIES += ("elementwise_add", "quantize", "writeback")
 
@@ -44,6 +76,11 @@ _LATENCIES += ("elementwise_add", "quantize", "writeback")
 def step_of(seed: int) -> int:
     """The step of docs/rtl.md that a seed is drawn from: half of them from the first one."""
     return (1, 2, 1, 3)[seed % 4]
+
+
+def split(seed: int) -> dict[str, Any]:
+    """Draw a scenario with split jobs."""
+    return drawn(seed, 4)
 
 
 def drawn(seed: int, step: int) -> dict[str, Any]:
@@ -55,22 +92,45 @@ def drawn(seed: int, step: int) -> dict[str, Any]:
             loaded = lstmsim.run(scenario).scenario
             hardware = capability(loaded.chip.kind, "generated")
             assert hardware is not None
-            if not hardware.refusals(loaded, loaded.precision):
+            wanted = step != 4 or any(job.settled(len(loaded.chip.cores)).split for job in loaded.jobs)
+            if wanted and not hardware.refusals(loaded, loaded.precision):
                 return scenario
         except InputError:
             continue
 
 
 def _scenario(chance: random.Random, step: int) -> dict[str, Any]:
-    count = chance.randint(2, 3) if step >= 2 and chance.random() < (0.6 if step == 2 else 0.3) else 1
+    many = {1: 0.0, 2: 0.6, 3: 0.3, 4: 1.0}[step]
+    count = chance.randint(2, 3) if step >= 2 and chance.random() < many else 1
     cores = [_core(chance, step) for _ in range(count)]
-    if chance.random() < 0.5:
+    if chance.random() < 0.5 or step == 4:
         cores = cores[:1] * count
     kinds = [chance.choice(CELLS[step])] if step == 1 or chance.random() < 0.3 else list(CELLS[step])
     models = [_model(chance, f"m{number}", kinds, step) for number in range(chance.choice((1, 1, 2)))]
     jobs = [_job(chance, number, models, count) for number in range(chance.choice((1, 2, 2, 3, 5, 8)))]
-    chip = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores}
-    return {"name": "drawn", "chip": chip, "cells": {"light": LIGHT}, "jobs": jobs, "precision": _precision(chance)}
+    chip: dict[str, Any] = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores}
+    cells: dict[str, Any] = {"light": LIGHT}
+    if step == 4:
+        chip["exchange"] = {"latency_cycles": chance.choice((0, 1, 2, 8, 30)), "width": chance.choice((1, 2, 3, 64))}
+        cells |= SENDERS
+        for job in jobs:
+            _split(chance, job, count)
+    return {"name": "drawn", "chip": chip, "cells": cells, "jobs": jobs, "precision": _precision(chance)}
+
+
+def _split(chance: random.Random, job: dict[str, Any], cores: int) -> None:
+    """Let most jobs be split; what cannot be is refused, and drawn anew."""
+    if chance.random() < 0.2:
+        return
+    layers = job["model"]["layers"]
+    one_way = not any("bidirectional" in each or "reverse" in each for each in layers)
+    ways = ["rows", "rows", "auto"] + ["layers", "layers"] * (len(layers) > 1 and one_way)
+    job["split"] = chance.choice(ways)
+    job.pop("cores", None)
+    if job["split"] == "layers":
+        job["cores"] = [chance.randrange(cores) for _ in range(chance.randint(2, len(layers)))]
+    elif chance.random() < 0.5:
+        job["cores"] = chance.sample(range(cores), chance.randint(2, cores))
 
 
 def _core(chance: random.Random, step: int) -> dict[str, Any]:
@@ -142,7 +202,7 @@ def _precision(chance: random.Random) -> dict[str, Any]:
 def main() -> int:
     """Compare scenarios and say of each what came out; the exit code is how many differ, at most 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", type=int, choices=(1, 2, 3))
+    parser.add_argument("step", type=int, choices=tuple(CELLS))
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--numbers", action="store_true")

@@ -58,8 +58,6 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
 @pytest.mark.parametrize(
     ("job", "core", "chip", "place"),
     [
-        ({"split": "rows"}, {}, {}, "job j: split"),
-        ({"split": "auto"}, {}, {}, "job j: split"),
         ({"queue_limit": 1}, {}, {}, "job j: queue_limit"),
         ({"patience": 5}, {}, {}, "job j: patience"),
         ({}, {"ep": 2, "tree_inputs": 4, "cat": 2, "latency": {"add": 2}}, {}, "chip c: cores.0.latency.add"),

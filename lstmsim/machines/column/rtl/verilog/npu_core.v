@@ -23,7 +23,7 @@ module npu_core (
   // Contexts of which the tail has everything in the next cycle; contexts whose jobs finish in the next cycle.
   output wire [THREADS-1:0] results;
   input wire [THREADS-1:0] ended;
-  // Where jobs are split: npu_members.v has the first four, npu_exchange.v the others.
+  // Where jobs are split: npu_split.v has the first four, npu_exchange.v the others.
   input wire [THREADS-1:0] active;
   input wire [THREADS*W_JOB-1:0] parent;
   input wire [THREADS*W_THREAD-1:0] home;

@@ -99,7 +99,6 @@ module npu_tail #(
   output wire f_valid;
   output wire [W_THREAD-1:0] f_thread;
   output wire [THREADS-1:0] e_valid;
-  // By thread the one whose part of the vector memories it has: not its own if its job has several members here.
   input wire [THREADS*W_THREAD-1:0] home;
 
   // --- which block starts ---
@@ -253,18 +252,9 @@ module npu_tail #(
       // One entry earlier, where that is a register.
       localparam integer AHEAD = AT > 1 ? 1 : 0;
       localparam integer FROM = AT - AHEAD;
-      wire [W_THREAD-1:0] writer = d_thread[FROM*W_THREAD +: W_THREAD];
-      wire [W_THREAD-1:0] writes_to;
-      if (C_HOMES[CORE * C_HOMES_B +: C_HOMES_B] != 0) begin : g_homes
-        npu_choose #(.WIDTH(W_THREAD), .COUNT(THREADS), .INDEX(W_THREAD)) home_of_writer (
-          .words(home), .index(writer), .word(writes_to)
-        );
-      end else begin : g_homes
-        assign writes_to = writer;
-      end
       npu_tail_write #(.CORE(CORE), .OUTPUT(g), .AHEAD(AHEAD)) write (
-        .clock(clock), .reset(reset), .d_valid(d_valid[FROM]),
-        .d_thread(writes_to), .d_segment(d_segment[FROM*W_SEGMENT +: W_SEGMENT]),
+        .clock(clock), .reset(reset), .home(home), .d_valid(d_valid[FROM]),
+        .d_thread(d_thread[FROM*W_THREAD +: W_THREAD]), .d_segment(d_segment[FROM*W_SEGMENT +: W_SEGMENT]),
         .d_step(d_step[FROM*W_STEP +: W_STEP]), .d_unit(d_unit[FROM*W_UNIT +: W_UNIT]),
         .d_units(d_units[FROM*W_UNIT +: W_UNIT]), .d_write(d_write[FROM*W_ELEMENT +: W_ELEMENT]),
         .d_last(d_last_turn[FROM] && d_last_block[FROM]),
