@@ -83,6 +83,9 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
 def synthesis_remarks(design: Design) -> tuple[str, ...]:
     """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
     remarks = []
+    if design.split:
+        text = "queues and memories of the links between cores are built, and lstmsim fit does not count them"
+        remarks.append(f"chip.exchange: {text}")
     for plan in design.cores:
         built = plan.rows * plan.core.ep
         if built < plan.core.npe:

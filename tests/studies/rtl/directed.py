@@ -30,9 +30,9 @@ def _core(**given: Any) -> dict[str, Any]:
     return {"npe": 32, "ep": 4, "vp": 8, "tail_width": 2, "latency": LATENCY, **given}
 
 
-def _scenario(jobs: list[dict[str, Any]], *cores: dict[str, Any]) -> dict[str, Any]:
+def _scenario(jobs: list[dict[str, Any]], *cores: dict[str, Any], **more: Any) -> dict[str, Any]:
     named = [{"name": f"j{number}", **job} for number, job in enumerate(jobs)]
-    chip = {"kind": "column-npu", "name": "directed", "frequency_mhz": 100, "cores": list(cores)}
+    chip = {"kind": "column-npu", "name": "directed", "frequency_mhz": 100, "cores": list(cores), **more}
     return {"name": "directed", "chip": chip, "jobs": named}
 
 
@@ -171,4 +171,48 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
     "states_across_stages": _own((STATES,), 2, accumulator_banks=3),
     # h is visible before the last segment is through
     "end_behind_h": _own((AFTER_H,), 3, tail_width=1),
+    # shares of three and two units; column groups that straddle shares and directions; a link that takes one element
+    "rows": _scenario(
+        [{"model": BOTH, "steps": 3, "split": "rows", "cores": place} for place in ([2, 0, 1], [1, 2])],
+        *[_core(threads=2)] * 3,
+        exchange={"latency_cycles": 3, "width": 1},
+    ),
+    # two vectors of each block, and stages that wait for what others send; threads share the link
+    "rows_of_two_stages": _scenario(
+        [{"model": _model(("gru-lbr0", 12, 3)), "steps": 6, "split": "rows", "arrival": at} for at in (0, 0, 5)],
+        *[_core(threads=3, vp=4, npe=16, thread_policy="fine", accumulator_banks=4)] * 2,
+        exchange={"latency_cycles": 1, "width": 1},
+    ),
+    # members on one core see each other's results as their own; nobody stops the first one
+    "layers": _scenario(
+        [
+            {
+                "model": _model(("dense-tanh", 6, 3), ("lstm", 5, 6), ("rnn", 4, 5), order="step"),
+                "steps": 4,
+                "split": "layers",
+                "cores": place,
+            }
+            for place in ([0, 1, 0], [1, 1])
+        ],
+        *[_core(threads=3)] * 2,
+        exchange={"latency_cycles": 0, "width": 1},
+    ),
+    # alone on all cores, in company on one
+    "auto": _scenario(
+        [
+            {"model": RNN, "steps": 2, "split": "auto", "arrival": at, "cores": [1, 2, 0]}
+            for at in (0, 130, 130, 150, 300)
+        ],
+        *[_core(threads=1)] * 3,
+    ),
+    # a job that waits for two cores keeps the one that is free; a job of another core goes before it
+    "kept_back": _scenario(
+        [
+            {"model": RNN, "steps": 3, "cores": [0]},
+            {"model": RNN, "steps": 2, "split": "rows", "cores": [0, 1], "arrival": 1},
+            {"model": RNN, "steps": 2, "cores": [1], "arrival": 2},
+            {"model": RNN, "steps": 2, "cores": [2], "arrival": 3},
+        ],
+        *[_core(threads=1)] * 3,
+    ),
 }

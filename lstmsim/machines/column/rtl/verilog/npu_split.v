@@ -44,6 +44,8 @@ module npu_members (clock, reset, admit, admit_job, results, sending, ended, act
   always @* begin
     homes = homes_now;
     cores = cores_now;
+    d = 0;
+    m = 0;
     for (c = 0; c < CONTEXTS; c = c + 1)
       if (admit[c])
         for (d = CONTEXTS - 1; d >= 0; d = d - 1)
@@ -154,6 +156,7 @@ module npu_dispatch_split (clock, reset, jobs_posted, ended, admit, admit_job);
     best_core = 0;
     count = 0;
     fewest = 0;
+    t = 0;
     place = 0;
     best = 0;
     best_queue = 0;

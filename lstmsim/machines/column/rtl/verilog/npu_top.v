@@ -142,6 +142,7 @@ module npu_top (
   // A split job finishes for the host in the context of its first member.
   reg [CONTEXTS-1:0] first;
   integer c;
+  integer e;
   always @* begin
     frames_job = job;
     for (c = 0; c < CONTEXTS; c = c + 1)
@@ -149,9 +150,9 @@ module npu_top (
   end
   always @(posedge clock) begin
     job <= frames_job;
-    for (c = 0; c < CONTEXTS; c = c + 1)
-      if (admit[c])
-        first[c] <= SPLITS == 0 || J_MEMBER[admit_job[c*W_JOB +: W_JOB] * J_MEMBER_B +: J_MEMBER_B] == 0;
+    for (e = 0; e < CONTEXTS; e = e + 1)
+      if (admit[e])
+        first[e] <= SPLITS == 0 || J_MEMBER[admit_job[e*W_JOB +: W_JOB] * J_MEMBER_B +: J_MEMBER_B] == 0;
     jobs_ended <= reset ? {CONTEXTS{1'b0}} : SPLITS != 0 ? ended & first : ended;
     ended_job <= job;
     jobs_admitted <= admit;
