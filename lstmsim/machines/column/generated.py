@@ -20,7 +20,16 @@ from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as design
 from lstmsim.machines.column.rtl.readme import memory_rows, number_rows, readme
 from lstmsim.machines.column.rtl.tables import config
-from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
+from lstmsim.machines.column.rtl.words import (
+    constants,
+    frames,
+    hex_text,
+    passes_of,
+    shifts_of,
+    stream_text,
+    too_large,
+    weights,
+)
 from lstmsim.machines.column.subset import outside
 from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
@@ -59,6 +68,7 @@ def written_files(
         **lanes,
         "data/weights.hex": hex_text(weights(design, passes)),
         "data/frames.hex": hex_text(frames(design, passes, numbers)),
+        **({"data/stream.hex": stream_text(design, passes)} if design.memory is not None else {}),
         "data/constants.hex": hex_text(constants(design, passes, shifts)),
         **{f"data/{space}.hex": hex_text(own) for space, own in writes.items()},
     }

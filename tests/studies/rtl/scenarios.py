@@ -7,6 +7,7 @@ after the other.
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import tempfile
 import time
@@ -27,6 +28,7 @@ CELLS = {
         *("lstm", "gru", "rnn", "dense-tanh", "lstm-peephole", "lstm-projection", "gru-lbr0", "mingru", "light"),
         *("apart", "h-first", "lstm-layernorm"),
     ),
+    5: ("lstm", "gru", "rnn", "lstm-projection", "gru-lbr0", "lstm-peephole", "lstm-layernorm", "light"),
 }
 #: The cell of experiments/scenarios/own_cell.yaml.
 LIGHT = {
@@ -78,6 +80,11 @@ def step_of(seed: int) -> int:
     return (1, 2, 1, 3)[seed % 4]
 
 
+def streamed(seed: int) -> dict[str, Any]:
+    """Draw a scenario with weights that are streamed."""
+    return drawn(seed, 5)
+
+
 def split(seed: int) -> dict[str, Any]:
     """Draw a scenario with split jobs."""
     return drawn(seed, 4)
@@ -87,11 +94,14 @@ def drawn(seed: int, step: int) -> dict[str, Any]:
     """Draw a scenario of a step: the same one for the same seed. What is refused is drawn anew."""
     chance = random.Random(f"{step}, {seed}")
     while True:
-        scenario = _scenario(chance, step)
+        scenario = _streamed(chance) if step == 5 else _scenario(chance, step)
         try:
             loaded = lstmsim.run(scenario).scenario
             hardware = capability(loaded.chip.kind, "generated")
             assert hardware is not None
+            design = hardware.design if step == 5 else None
+            if design and design(loaded, loaded.precision).memory is None:
+                continue
             wanted = step != 4 or any(job.settled(len(loaded.chip.cores)).split for job in loaded.jobs)
             if wanted and not hardware.refusals(loaded, loaded.precision):
                 return scenario
@@ -116,6 +126,41 @@ def _scenario(chance: random.Random, step: int) -> dict[str, Any]:
         for job in jobs:
             _split(chance, job, count)
     return {"name": "drawn", "chip": chip, "cells": cells, "jobs": jobs, "precision": _precision(chance)}
+
+
+def _streamed(chance: random.Random) -> dict[str, Any]:
+    """A scenario in which a model does not fit on any of its cores."""
+    ep, vp = chance.choice((2, 3, 4, 5)), chance.choice((4, 5, 6, 8, 12))
+    core = _core(chance, 5) | {
+        "npe": ep * vp,
+        "ep": ep,
+        "vp": vp,
+        "weight_kib": 1,
+        "weight_bits": chance.choice((8, 16)),
+    }
+    core["block_order"] = "row"
+    # 8000 gb_per_s / frequency_mhz bits a cycle, less than a tile
+    memory = {
+        "gb_per_s": chance.choice((0.1, 0.3, 0.7, 1.3)),
+        "latency_cycles": chance.choice((0, 1, 10, 64)),
+        "prefetch_blocks": chance.choice((1, 2, 2, 3)),
+    }
+    cores = [core] * chance.choice((1, 1, 2))
+    if len(cores) == 2 and chance.random() < 0.3:
+        cores[1] = {key: value for key, value in core.items() if key != "weight_kib"}
+    model = _model(chance, "m", list(CELLS[5]), 5)
+    for layer in model["layers"]:
+        layer["hidden"] += 9
+        if "projection" in layer:
+            layer["projection"] += 4
+    for below, layer in itertools.pairwise(model["layers"]):
+        layer["input"] = below.get("projection", below["hidden"]) * (1 + ("bidirectional" in below))
+    jobs = [_job(chance, number, [model], len(cores)) for number in range(chance.choice((1, 2, 3, 5)))]
+    small = {"name": "small", "layers": [{"cell": "rnn", "hidden": 3, "input": 2}]}
+    if "weight_kib" not in cores[-1]:
+        jobs.append({"name": "small", "model": small, "steps": 3, "cores": [1]})
+    chip = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores, "memory": memory}
+    return {"name": "drawn", "chip": chip, "cells": {"light": LIGHT}, "jobs": jobs, "precision": _precision(chance)}
 
 
 def _split(chance: random.Random, job: dict[str, Any], cores: int) -> None:

@@ -49,6 +49,8 @@ def schedule_mistakes(design: Design) -> list[Mistake]:
         return [Mistake("jobs", f"a board takes up to {_MOST_JOBS - 1} jobs of up to {_MOST_STEPS} steps")]
     if design.split:
         return [Mistake("jobs", "split over cores, and a board's bridge knows no members of jobs: leave out `split`")]
+    if design.memory is not None:
+        return [Mistake("chip", "memory: a board streams no weights, they must fit on the chip")]
     before = 0
     for due, own in groupby(schedule(design), key=lambda entry: entry[0]):
         count = len(list(own))

@@ -59,7 +59,9 @@ def events(
 ) -> tuple[Event, ...]:
     """Give the events of a simulated run in the order of the log."""
     jobs = list(_of_jobs(design, trace))
-    reasons = ((core, cycle, name) for core, own in enumerate(names) for cycle, name in enumerate(own))
+    reasons = (
+        (core, cycle, name) for core, own in enumerate(names[: len(design.cores)]) for cycle, name in enumerate(own)
+    )
     reported = [*jobs, *(_reported(design, "C", cycle, core, 0, name) for core, cycle, name in reasons)]
     # the log ends with the last job; a state for which no step comes may be there later
     end = max((each.event.cycle for each in jobs), default=0)
@@ -88,7 +90,9 @@ def _of_jobs(design: Design, trace: Trace) -> Iterator[_Told]:
     slots = zip(*(trace.thread_slot(name).tolist() for name in ("task", "core", "context")), strict=True)
     others: dict[int, list[tuple[int, int]]] = {}
     for task, core, context in slots:
-        others.setdefault(task, []).append((core, context))
+        # the memory has threads, too
+        if core < len(design.cores):
+            others.setdefault(task, []).append((core, context))
     for number, job in enumerate(design.jobs[: design.posted]):
         core, context, admitted, finish = (column[job.index] for column in columns)
         for member_core, member_context in ((core, context), *others.get(job.index, ())):
@@ -109,7 +113,7 @@ def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issu
         first = before.get(key, 0)
         before[key] = first + count
         what = bodies[task][phase][operation]
-        if unit != EXCHANGE:
+        if unit != EXCHANGE and core < len(design.cores):
             job = numbers[task]
             who = design.member(job, members[job], what.member)
             yield Issued(start, cycles, count, core, unit, context, job, who.model, iteration, what, first)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.rtl.layout import Column, column_text, number_text, turns_in, widths
+from lstmsim.machines.column.rtl.layout import Column, column_text, firsts, number_text, turns_in, widths
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, JobRow, Program, ReadRow, StageRow
-from lstmsim.machines.column.rtl.tables import firsts, write_stride
+from lstmsim.machines.column.rtl.tables import write_stride
 
 #: A field: its value and its width.
 _Field = tuple[int, int]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Precision
 
@@ -124,8 +124,12 @@ class StageRow:
     first_unit: int = 0  # of a share: the number of its first unit in the stage
 
     @property
+    def block_tiles(self) -> int:
+        return sum(each.groups for each in self.reads)
+
+    @property
     def tiles(self) -> int:
-        return self.blocks * sum(each.groups for each in self.reads)
+        return self.blocks * self.block_tiles
 
     def turns(self, tail_width: int) -> int:
         """Turns of all row blocks in the tail."""
@@ -201,6 +205,20 @@ class Program:
     interleaved: bool
     # whether vectors lie by their time step, 2^`Design.step_shift` elements apart: those of split jobs
     timed: bool = False
+    # for each row and row block the cycles of its transfer in every step; 0: its weights stay. Empty: all stay
+    transfers: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def phases(self) -> tuple[tuple[StageRow, ...], ...]:
+        """Rows whose steps go through all of them: all rows, or those of a pass."""
+        if self.interleaved:
+            return (self.stages,)
+        firsts = dict.fromkeys(row.first_of_pass for row in self.stages)
+        return tuple(tuple(row for row in self.stages if row.first_of_pass == first) for first in firsts)
+
+    def streamed(self, row: StageRow, block: int) -> int:
+        """The cycles of a row block's transfer in every step; 0: its weights stay."""
+        return self.transfers[row.number][block] if self.transfers else 0
 
     @property
     def segments(self) -> tuple[SegmentRow, ...]:
@@ -229,6 +247,19 @@ class CorePlan:
     def stages(self) -> tuple[StageRow, ...]:
         """The rows of all programs that are there."""
         return tuple(row for program in self.programs if program is not None for row in program.stages)
+
+    @cached_property
+    def stored(self) -> tuple[int, int]:
+        """Words of weights that stay, and the words of a slot for those that are streamed."""
+        stays = slot = 0
+        for program in self.programs:
+            for row in program.stages if program is not None else ():
+                for block in range(row.blocks):
+                    if program is not None and program.streamed(row, block):
+                        slot = max(slot, row.block_tiles)
+                    else:
+                        stays += row.block_tiles
+        return stays, slot
 
     @cached_property
     def sums(self) -> int:
@@ -286,6 +317,7 @@ class Design:
     parts: tuple[Part, ...]
     exchange: Exchange
     step_shift: int = 0  # see `Program.timed`
+    memory: Memory | None = None  # the memory from which weights are streamed; None: all weights stay
 
     @cached_property
     def programs(self) -> tuple[tuple[CorePlan, Program], ...]:
@@ -309,6 +341,13 @@ class Design:
     def member(self, job: int, members: int, member: int) -> Job:
         """What a member of a job is to its core, by the numbers of job and member."""
         return self.jobs[self._members[job, members, member]]
+
+    def weight_words(self, plan: CorePlan) -> int:
+        """Words of a core's weight memory."""
+        if self.memory is None:
+            return plan.weight_words
+        stays, slot = plan.stored
+        return stays + plan.core.threads * self.memory.prefetch_blocks * slot
 
     def homes(self, core: int) -> bool:
         """Whether a job may have several members on a core."""

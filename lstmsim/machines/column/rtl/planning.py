@@ -11,6 +11,7 @@ from typing import NamedTuple
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.phases import layer_runs, spreads_over
+from lstmsim.machines.column.plan import Plan
 from lstmsim.machines.column.plan import places as places_of
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.plan import (
@@ -30,6 +31,7 @@ from lstmsim.machines.column.rtl.plan import (
     Want,
     WriteRow,
 )
+from lstmsim.machines.column.rtl.words import streaming
 from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes, share_of
 from lstmsim.model.cell import Cell, Segment, segment_of, segments, segments_by_stage
 from lstmsim.model.model import Layer, Model, Precision
@@ -94,7 +96,7 @@ def step_elements(model: Model) -> int:
 def timed_regions(model: Model, kinds: Sequence[Kind], elements: int) -> dict[tuple[int, str], Region]:
     """Give the regions of a model that is split: all vectors of a time step side by side, in memories of any core.
 
-    Nothing stops a member that is ahead, so all steps are kept. elements: of a step, and those in reserve behind it.
+    All steps are kept. elements: of a step, and those in reserve behind it.
     """
     memories = {
         (kind.cell, node): memory for kind in kinds for node, memory in zip(kind.outputs, kind.memories, strict=True)
@@ -358,25 +360,8 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
-    parts = dict.fromkeys(Part(number) for number in range(len(models)))
-    # posting order: by arrival, then by index
-    order = sorted(range(len(scenario.jobs)), key=lambda index: (scenario.jobs[index].arrival, index))
-    asked = [_asked(chip, scenario.jobs[index], models.index(scenario.jobs[index].model)) for index in order]
-    queues = tuple(dict.fromkeys(queue for queue, _ in asked))
-    posted: list[Job] = []
-    behind: list[Job] = []
-    for parent, (index, (queue, own)) in enumerate(zip(order, asked, strict=True)):
-        job = scenario.jobs[index]
-        same = (job.steps, job.arrival, job.frame_interval)
-        for number, (part, cores) in enumerate(own):
-            place = list(parts.setdefault(part) or parts).index(part)
-            of = (parent, part.member, part.members)
-            (behind if number else posted).append(Job(index, job.name, place, *same, cores, queues.index(queue), *of))
-    jobs = (*posted, *behind)
-    # a model that is only split does not run as a whole
-    kept = [number for number in range(len(parts)) if any(job.model == number for job in jobs)]
-    jobs = tuple(replace(job, model=kept.index(job.model)) for job in jobs)
-    chosen = [list(parts)[number] for number in kept]
+    weights = Plan(chip, scenario.jobs) if chip.memory is not None else None
+    jobs, posted, queues, chosen = _jobs(chip, scenario.jobs, models, weights)
     sizes = [step_elements(models[part.model]) for part in chosen if part.split]
     shift = (max(sizes, default=1) - 1).bit_length()
     started = frozenset(
@@ -387,9 +372,35 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     timed = 1 << shift
     does = tuple((models[part.model], part) for part in chosen)
     plans = tuple(_core(number, core, does, jobs, started, timed) for number, core in enumerate(chip.cores))
+    memory = chip.memory if weights is not None and weights.tight else None
+    if memory is not None and weights is not None:
+        plans = tuple(streaming(each, jobs, weights) for each in plans)
     names = tuple(_name(*each) for each in does)
-    more = (len(posted), queues, tuple(chosen), chip.exchange, shift)
+    more = (posted, queues, chosen, chip.exchange, shift, memory)
     return Design(scenario.name, names, plans, jobs, precision, chip.frequency_mhz, *more)
+
+
+def _jobs(
+    chip: ColumnNpu, asked: Sequence[AskedJob], models: Sequence[Model], weights: Plan | None
+) -> tuple[tuple[Job, ...], int, tuple[Queue, ...], tuple[Part, ...]]:
+    """All jobs, first those that are posted; how many these are; the queues; the parts of models that run."""
+    # posting order: by arrival, then by index
+    order = sorted(range(len(asked)), key=lambda index: (asked[index].arrival, index))
+    wanted = [_asked(chip, asked[index], models.index(asked[index].model), weights) for index in order]
+    queues = {queue: number for number, queue in enumerate(dict.fromkeys(queue for queue, _ in wanted))}
+    # whole models first, as far as any job runs one; without split jobs in the order of the models
+    does = dict.fromkeys(part for _, own in wanted for part, _ in own)
+    parts = sorted(does, key=lambda part: (part.split != "", part.model if not part.split else 0))
+    numbers = {part: number for number, part in enumerate(parts)}
+    posted: list[Job] = []
+    behind: list[Job] = []
+    for parent, (index, (queue, own)) in enumerate(zip(order, wanted, strict=True)):
+        job = asked[index]
+        same = (job.steps, job.arrival, job.frame_interval)
+        for number, (part, cores) in enumerate(own):
+            of = (queues[queue], parent, part.member, part.members)
+            (behind if number else posted).append(Job(index, job.name, numbers[part], *same, cores, *of))
+    return (*posted, *behind), len(posted), tuple(queues), tuple(parts)
 
 
 def _name(model: Model, part: Part) -> str:
@@ -398,10 +409,12 @@ def _name(model: Model, part: Part) -> str:
     return f"{model.name}, {share} {part.member + 1} of {part.members}" if share else model.name
 
 
-def _asked(chip: ColumnNpu, asked: AskedJob, model: int) -> tuple[Queue, list[tuple[Part, tuple[int, ...]]]]:
+def _asked(
+    chip: ColumnNpu, asked: AskedJob, model: int, weights: Plan | None
+) -> tuple[Queue, list[tuple[Part, tuple[int, ...]]]]:
     """The queue of a job; its parts, each with the cores on which it may run: first what is posted."""
     job = asked.settled(len(chip.cores))
-    places = places_of(chip, job)
+    places = places_of(chip, job) if weights is None else weights.demand(job).places
     if job.split in ("rows", "layers"):
         (place,) = places
         many = len(place)

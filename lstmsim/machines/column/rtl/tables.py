@@ -7,8 +7,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from lstmsim.machines.column.rtl.layout import (
     bits_of,
     column_text,
     depth_of,
+    firsts,
     number_text,
     turns_in,
     widths,
@@ -33,6 +33,7 @@ from lstmsim.machines.column.rtl.plan import (
     Want,
     WriteRow,
 )
+from lstmsim.machines.column.rtl.words import STREAM_TITLE, stream_columns, stream_counts
 
 #: Number of each source of a column group in the table of reads.
 SOURCES: dict[SourceKind, int] = {"frame": 0, "two": 1, "all_x": 2, "all_h": 3}
@@ -56,15 +57,6 @@ def columns(
         bits = (wide or {})[f"W_{least}"] if least.isalpha() else int(least or 1)
         every.append(Column(f"{prefix}_{name.upper()}", values, bits))
     return every
-
-
-def firsts(counts: Iterable[int]) -> tuple[int, ...]:
-    """Where each part begins in a table that has the parts one after another.
-
-    >>> firsts([2, 3, 1])
-    (0, 2, 5)
-    """
-    return (0, *accumulate(counts))[:-1]
 
 
 class _Placed(NamedTuple):
@@ -185,6 +177,7 @@ def config(design: Design) -> str:
         ("JR_: rows of jobs by core, at ((core * JOBS + job) << JR_SHIFT) + P_NUMBER", _job_row_columns(design, wide)),
         *_program_tables(design, wide),
         *_link_tables(design),
+        (STREAM_TITLE, stream_columns(design, wide)),
         *_tail_tables(design, awaited),
     ]
     for title, own in tables:
@@ -204,6 +197,7 @@ def _counts(design: Design) -> list[tuple[str, int]]:
         ("MOST_MEMBERS", max(job.members for job in design.jobs)),
         ("MOST_PLACES", max(len(each.cores) for each in design.queues)),
         ("MOST_RATE", max(map(design.rate, range(len(plans))))),
+        *stream_counts(design),
         ("LINK_CYCLES", design.exchange.visible_cycles),
         ("MODELS", len(design.models)),
         ("QUEUES", len(design.queues)),
@@ -235,9 +229,9 @@ def _core_columns(design: Design) -> list[Column]:
     )
     sizes = ("weight_words", "frame_words", "constant_words", "turns")
     made += columns("C", plans, "depth=32", depth=depth_of)
-    made += [
-        Column(f"C_{name.upper()}", tuple(max(1, getattr(plan, name)) for plan in plans), INTEGER) for name in sizes
-    ]
+    sized = {name: [getattr(plan, name) for plan in plans] for name in sizes}
+    sized["weight_words"] = list(map(design.weight_words, plans))
+    made += [Column(f"C_{name.upper()}", tuple(max(1, each) for each in own), INTEGER) for name, own in sized.items()]
     made += columns(
         "C", plans, "kinds=32 memories=32", kinds=lambda plan: len(plan.kinds), memories=lambda plan: len(plan.memories)
     )

@@ -3,7 +3,7 @@
 
 module npu_core (
   clock, reset, admit, admit_job, results, ended, active, parent, home, cores, links, links_data, sending, link,
-  link_data, frames_posted, host_write, host_address, host_data,
+  link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word, frames_posted, host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   parameter CORE = 0;
@@ -33,6 +33,16 @@ module npu_core (
   output wire [THREADS-1:0] sending;
   output wire [W_LINK-1:0] link;
   output wire [DATA-1:0] link_data;
+  // Where weights are streamed, npu_stream.v: what the threads ask for; weights that come.
+  input wire [THREADS-1:0] s_granted;
+  output wire [THREADS-1:0] s_asks;
+  output wire [THREADS*W_STREAM-1:0] s_block;
+  output wire [THREADS*W_BURST-1:0] s_burst;
+  output wire [THREADS*W_WEIGHT-1:0] s_place;
+  input wire [THREADS-1:0] s_arrives;
+  input wire s_write;
+  input wire [W_WEIGHT-1:0] s_write_place;
+  input wire [MOST_TILE_BITS-1:0] s_word;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
   input wire host_write;
@@ -181,9 +191,26 @@ module npu_core (
     end
   endgenerate
 
+  wire [W_WEIGHT-1:0] weight;
+  generate
+    if (STREAMS != 0) begin : streamed
+      npu_stream #(.CORE(CORE)) stream (
+        .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .o_valid(o_valid), .o_thread(o_thread),
+        .o_row(o_row), .o_block(o_block), .o_weight(o_weight), .o_last(o_last), .granted(s_granted), .asks(s_asks),
+        .ask_block(s_block), .ask_burst(s_burst), .ask_place(s_place), .weight(weight)
+      );
+    end else begin : stays
+      assign weight = o_weight;
+      assign s_asks = {THREADS{1'b0}};
+      assign s_block = {THREADS*W_STREAM{1'b0}};
+      assign s_burst = {THREADS*W_BURST{1'b0}};
+      assign s_place = {THREADS*W_WEIGHT{1'b0}};
+    end
+  endgenerate
+
   npu_issue #(.CORE(CORE)) issue (
     .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
-    .frames_posted(frames_posted), .home(home), .w_valid(p_valid), .w_thread(p_thread), .w_counter(p_counter),
+    .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .w_valid(p_valid), .w_thread(p_thread), .w_counter(p_counter),
     .w_units(p_units), .w_last(p_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
     .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
     .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
@@ -216,8 +243,8 @@ module npu_core (
     if (C_KINDS[CORE * C_KINDS_B +: C_KINDS_B] != 0) begin : numbers
       npu_datapath #(.CORE(CORE)) datapath (
         .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
-        .o_valid(o_valid), .o_read(o_read), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
-        .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
+        .o_valid(o_valid), .o_read(o_read), .o_weight(weight), .o_frame(o_frame), .o_element(o_element),
+        .s_write(s_write), .s_write_place(s_write_place), .s_word(s_word), .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
         .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block),
         .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
         .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),

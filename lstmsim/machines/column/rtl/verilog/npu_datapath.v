@@ -14,7 +14,7 @@ module npu_datapath #(
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_element, w_count,
-  o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count, links_data,
+  s_write, s_write_place, s_word, o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count, links_data,
   y
 );
 `include "npu_datapath.vh"
@@ -81,6 +81,10 @@ module npu_datapath #(
   input wire [MEMORIES*W_ELEMENT-1:0] w_element;
   input wire [MEMORIES*W_UNIT-1:0] w_count;
 
+  // Where weights are streamed: a word of a tile that comes.
+  input wire s_write;
+  input wire [W_WEIGHT-1:0] s_write_place;
+  input wire [MOST_TILE_BITS-1:0] s_word;
   // Where jobs are split: the links of this core and of the others, npu_exchange.v.
   localparam DATA = MOST_RATE * VECTOR_BITS;
   input wire [W_GROUP-1:0] o_group;
@@ -104,12 +108,24 @@ module npu_datapath #(
   // --- operands, READ cycles behind the issue ---
 
   wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
-  npu_memory #(
-    .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
-  ) weight_memory (
-    .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
-    .address(o_weight), .data(weights)
-  );
+  generate
+    if (STREAMS != 0) begin : streamed
+      npu_stream_memory #(
+        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
+      ) weight_memory (
+        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+        .stream(s_write), .stream_address(s_write_place), .stream_word(s_word[ARRAY_ROWS*EP*WEIGHT_BITS-1:0]),
+        .address(o_weight), .data(weights)
+      );
+    end else begin : stays
+      npu_memory #(
+        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
+      ) weight_memory (
+        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+        .address(o_weight), .data(weights)
+      );
+    end
+  endgenerate
 
   // Word 0 is the frame, word m + 1 comes from vector memory m.
   wire [(MEMORIES+1)*EP*VECTOR_BITS-1:0] sources;

@@ -4,7 +4,7 @@
 
 module npu_issue (
   clock, reset,
-  admit, admit_job, ended, frames_posted, home,
+  admit, admit_job, ended, frames_posted, home, arrives,
   w_valid, w_thread, w_counter, w_units, w_last,
   f_valid, f_thread,
   o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
@@ -38,6 +38,8 @@ module npu_issue (
   input wire [THREADS*W_STEP-1:0] frames_posted;
   // By thread whose part of the vector memories its job has in the next cycle.
   input wire [THREADS*W_THREAD-1:0] home;
+  // By thread: weights of a row block have come from the memory beside the chip.
+  input wire [THREADS-1:0] arrives;
   // What becomes visible in the next cycle, by output; and, where jobs are split, by core that has sent it.
   input wire [PORTS-1:0] w_valid;
   input wire [PORTS*W_THREAD-1:0] w_thread;
@@ -80,7 +82,7 @@ module npu_issue (
   output wire [W_CONSTANT-1:0] b_constant;
   output wire [W_ELEMENT-1:0] b_write;
 
-  // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle.
+  // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle, 7 weights.
   output wire [2:0] cycle_name;
 
   wire [THREADS*W_TILE-1:0] tiles;
@@ -89,6 +91,7 @@ module npu_issue (
   wire [THREADS-1:0] hazard;
   wire [THREADS-1:0] backpressure;
   wire [THREADS-1:0] no_frame;
+  wire [THREADS-1:0] no_weights;
   wire [THREADS-1:0] draining;
   wire [THREADS-1:0] grant;
 
@@ -116,8 +119,8 @@ module npu_issue (
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
-        .f_valid(f_valid), .f_thread(f_thread), .home(home[t*W_THREAD +: W_THREAD]),
-        .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
+        .f_valid(f_valid), .f_thread(f_thread), .home(home[t*W_THREAD +: W_THREAD]), .arrives(arrives[t]),
+        .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]), .no_weights(no_weights[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
         .block_word(blocks[t*W_BLOCK_WORD +: W_BLOCK_WORD])
       );
@@ -173,6 +176,7 @@ module npu_issue (
     : |hazard ? 3'd2
     : |backpressure ? 3'd3
     : |no_frame ? 3'd4
+    : |no_weights ? 3'd7
     : |draining ? 3'd5
     : 3'd6;
 

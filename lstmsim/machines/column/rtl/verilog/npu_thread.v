@@ -11,8 +11,8 @@ module npu_thread (
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
   frames,
   w_valid, w_thread, w_counter, w_units, w_last,
-  f_valid, f_thread, home,
-  grant, may, hazard, backpressure, no_frame, draining, tile, block_word
+  f_valid, f_thread, home, arrives,
+  grant, may, hazard, backpressure, no_frame, no_weights, draining, tile, block_word
 );
   parameter CORE = 0;
   parameter THREAD = 0;
@@ -49,13 +49,16 @@ module npu_thread (
   input wire [W_THREAD-1:0] f_thread;
   // Whose part of the vector memories the job has in the next cycle, where a job may have several threads of the core.
   input wire [W_THREAD-1:0] home;
+  // The weights of a row block have come from the memory: they are there in the next cycle.
+  input wire arrives;
   // The tile issues in this cycle.
   input wire grant;
-  // Whether it may, and why not: at most one of these five is 1.
+  // Whether it may, and why not: at most one of these six is 1.
   output wire may;
   output wire hazard;
   output wire backpressure;
   output wire no_frame;
+  output wire no_weights;
   output wire draining;
   output wire [W_TILE-1:0] tile;
   output wire [W_BLOCK_WORD-1:0] block_word;
@@ -84,7 +87,16 @@ module npu_thread (
   assign no_frame = working && !ready && from_frame;
   assign backpressure = working && ready && no_bank;
   assign draining = occupied && !working;
-  assign may = working && ready && !no_bank;
+  // Row blocks whose weights have come, and whose first tile has not issued.
+  reg [W_SLOT:0] arrived;
+  localparam AT_BLOCK = W_BLOCK_WORD + 3 + W_BANK + W_UNIT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP;
+  wire [W_BLOCK-1:0] own_block = now[AT_BLOCK +: W_BLOCK];
+  wire [W_ROW-1:0] own_row = now[AT_BLOCK + W_BLOCK + W_STEP + W_READ +: W_ROW];
+  wire [31:0] own_place = P_STREAM[own_row * P_STREAM_B +: P_STREAM_B] + own_block;
+  wire comes = STREAMS != 0 && opens && BK_STREAMED[own_place * BK_STREAMED_B +: BK_STREAMED_B];
+  wire missing = comes && arrived == 0;
+  assign no_weights = working && ready && !no_bank && missing;
+  assign may = working && ready && !no_bank && !missing;
 
   // The tile at the place.
   wire [W_TILE+W_BLOCK_WORD-1:0] coming;
@@ -205,6 +217,7 @@ module npu_thread (
     else if (grant) working <= has_behind;
     ready <= grant ? ready_behind : ready_still;
     credits <= credits - (grant && opens) + (f_valid && f_thread == THREAD);
+    arrived <= arrived - (grant && comes) + arrives;
     if (grant) begin
       now <= own_behind;
       waits <= behind_waits;
@@ -221,6 +234,7 @@ module npu_thread (
       working <= 1'b1;
       ready <= first_ready;
       credits <= BANKS;
+      arrived <= 0;
       now <= own_first;
       waits <= first_waits;
       has_behind <= !single;

@@ -44,6 +44,20 @@ module npu_tb;
   wire [MEMORIES*W_UNIT-1:0] h_count;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
+  // The memory beside the chip.
+  wire m_valid;
+  wire [W_CONTEXT-1:0] m_context;
+  wire [W_STREAM-1:0] m_block;
+  wire [W_BURST-1:0] m_burst;
+  wire [W_WEIGHT-1:0] m_place;
+  wire m_ready;
+  wire m_done;
+  wire [W_CONTEXT-1:0] m_done_context;
+  wire m_write;
+  wire [W_CONTEXT-1:0] m_write_context;
+  wire [W_WEIGHT-1:0] m_write_place;
+  wire [MOST_TILE_BITS-1:0] m_word;
+
   npu_host host (
     .clock(clock), .loaded(loaded), .jobs_posted(jobs_posted), .frames_job(frames_job), .frames_posted(frames_posted),
     .host_write(host_write), .host_address(host_address), .host_data(host_data)
@@ -54,8 +68,27 @@ module npu_tb;
     .jobs_admitted(admit), .admitted_job(admit_job),
     .host_write(host_write), .host_address(host_address), .host_data(host_data),
     .h_valid(h_valid), .h_job(h_job), .h_row(h_row), .h_step(h_step), .h_unit(h_unit), .h_count(h_count),
-    .h_word(h_word)
+    .h_word(h_word), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst), .m_place(m_place),
+    .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+    .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
   );
+  generate
+    if (STREAMS != 0) begin : streamed
+      npu_weight_store store (
+        .clock(clock), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst),
+        .m_place(m_place), .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+        .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
+      );
+    end else begin : resident
+      assign m_ready = 1'b0;
+      assign m_done = 1'b0;
+      assign m_done_context = 0;
+      assign m_write = 1'b0;
+      assign m_write_context = 0;
+      assign m_write_place = 0;
+      assign m_word = 0;
+    end
+  endgenerate
 
   // The number of the present cycle; -1 is the cycle before cycle 0, in which the reset is still high.
   integer cycle;
@@ -160,6 +193,7 @@ module npu_tb;
         3'd3: $fwrite(log_file, "backpressure");
         3'd4: $fwrite(log_file, "input");
         3'd5: $fwrite(log_file, "drain");
+        3'd7: $fwrite(log_file, "weights");
         default: $fwrite(log_file, "idle");
       endcase
       end_line(core);
