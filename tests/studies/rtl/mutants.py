@@ -184,6 +184,44 @@ MUTANTS = (
         "oldest_first",
         True,
     ),
+    # weights that come from a memory
+    Mutant("npu_stream.v", "(streamed ? there : {W_WEIGHT{1'b0}})", "0", "streamed", True),
+    Mutant("npu_stream.v", "o_weight + moved", "o_weight", "streamed", True),
+    Mutant(
+        "npu_stream.v",
+        "if (frees) read_slot <= read_slot == PREFETCH - 1 ? {W_SLOT{1'b0}} : read_slot + 1'b1;",
+        "if (frees) read_slot <= read_slot == PREFETCH ? {W_SLOT{1'b0}} : read_slot + 1'b1;",
+        "streamed_fast",
+        True,
+    ),
+    Mutant(
+        "npu_stream.v", "STAYS + (t * PREFETCH + s) * WORDS", "STAYS + (t * PREFETCH + s) * WORDS - 1", "streamed", True
+    ),
+    Mutant("npu_stream.v", "(burst != 0 || slots != 0)", "1'b1", "streamed_fast"),
+    Mutant("npu_stream.v", "slots - takes + frees", "slots - granted[g] + frees", "streamed"),
+    Mutant(
+        "npu_stream.v", "wire last_burst = burst == K_BURSTS", "wire last_burst = 1 || burst == K_BURSTS", "streamed"
+    ),
+    Mutant(
+        "npu_stream.v",
+        "if (waiting[n] && n > active) winner = n;",
+        "if (waiting[n] && n >= active) winner = n;",
+        "streamed",
+    ),
+    Mutant("npu_stream.v", "if (ended[c] && !reset) taken_next", "if (0) taken_next", "streamed"),
+    Mutant("npu_thread.v", "arrived - (grant && comes) + arrives", "arrived + arrives", "streamed"),
+    Mutant(
+        "npu_issue.v",
+        "    : |no_weights ? 3'd7\n    : |draining ? 3'd5",
+        "    : |draining ? 3'd5\n    : |no_weights ? 3'd7",
+        "streamed_fast",
+    ),
+    Mutant(
+        "npu_top.v",
+        "{{CONTEXTS-1{1'b0}}, 1'b1} << m_done_context",
+        "{{CONTEXTS-1{1'b0}}, 1'b1} << m_context",
+        "streamed",
+    ),
     # jobs on several cores
     Mutant("npu_exchange.v", "npu_pulse #(.CYCLES(LINK_CYCLES - 1))", "npu_pulse #(.CYCLES(LINK_CYCLES))", "rows"),
     Mutant("npu_exchange.v", "wire ends = left <= RATE;", "wire ends = left < RATE;", "rows"),

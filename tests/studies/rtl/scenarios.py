@@ -17,7 +17,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability
 
-__all__ = ["drawn", "split", "step_of"]
+__all__ = ["drawn", "split", "step_of", "streamed"]
 
 #: Cells by the step of docs/rtl.md that brings them.
 CELLS = {

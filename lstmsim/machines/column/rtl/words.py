@@ -237,7 +237,7 @@ def stream_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
             stays += 0 if streamed else row.block_tiles
     blocks = [streamed for plan in design.cores for _, _, streamed in _row_blocks(plan)]
     return [
-        Column("G_PHASE", tuple(first.get(key, 0) for key in keys)),
+        Column("G_PHASE", tuple(first.get(key, 0) for key in keys), bits_of(len(phases))),
         Column("G_PHASES", tuple(count.get(key, 0) for key in keys)),
         Column("KP_FIRST", firsts(map(len, phases)), 1),
         Column("KP_COUNT", tuple(map(len, phases))),
