@@ -52,7 +52,7 @@ def _own(cells: tuple[Cell, ...], jobs: int, **given: Any) -> Scenario:
 
 
 LSTM, GRU, RNN = _model(("lstm", 5, 3)), _model(("gru", 5, 3)), _model(("rnn", 6, 3))
-WIDE = _model(("rnn", 17, 9), ("gru", 14, 17), ("lstm", 3, 14))
+WIDE = _model(("rnn", 30, 9), ("lstm", 3, 30))
 BOTH = {
     "layers": [
         {"cell": "rnn", "hidden": 6, "input": 5, "bidirectional": True},
@@ -208,15 +208,15 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
     ),
     # transfers of several bursts, and blocks that stay between those that come; contexts that share the memory
     "streamed": _scenario(
-        [{"model": WIDE, "steps": 2, "arrival": at} for at in (0, 0, 9, 700)],
-        *[_core(threads=2, weight_kib=1, weight_bits=16)] * 2,
-        memory={"gb_per_s": 0.1, "latency_cycles": 7, "prefetch_blocks": 2},
+        [{"model": WIDE, "steps": steps, "arrival": at} for steps, at in ((2, 0), (1, 0), (1, 9))],
+        *[_core(threads=2, weight_kib=1, weight_bits=12)] * 2,
+        memory={"gb_per_s": 0.15, "latency_cycles": 7, "prefetch_blocks": 2},
     ),
-    # the next blocks come while the tiles of one issue, and a slot is free a cycle behind the last of them
+    # one slot, free a cycle behind the last tile of its block; jobs drain while others wait for weights
     "streamed_fast": _scenario(
-        [{"model": WIDE, "steps": 3}] * 2,
+        [{"model": WIDE, "steps": steps} for steps in (3, 1, 2, 1)],
         _core(threads=2, weight_kib=1, thread_policy="fine"),
-        memory={"gb_per_s": 0.3, "latency_cycles": 0, "prefetch_blocks": 3},
+        memory={"gb_per_s": 1.5, "latency_cycles": 0, "prefetch_blocks": 1},
     ),
     # a job that waits for two cores keeps the one that is free; a job of another core goes before it
     "kept_back": _scenario(

@@ -190,8 +190,8 @@ MUTANTS = (
     Mutant(
         "npu_stream.v",
         "if (frees) read_slot <= read_slot == PREFETCH - 1 ? {W_SLOT{1'b0}} : read_slot + 1'b1;",
-        "if (frees) read_slot <= read_slot == PREFETCH ? {W_SLOT{1'b0}} : read_slot + 1'b1;",
-        "streamed_fast",
+        "if (frees) read_slot <= read_slot;",
+        "streamed",
         True,
     ),
     Mutant(
@@ -208,7 +208,6 @@ MUTANTS = (
         "if (waiting[n] && n >= active) winner = n;",
         "streamed",
     ),
-    Mutant("npu_stream.v", "if (ended[c] && !reset) taken_next", "if (0) taken_next", "streamed"),
     Mutant("npu_thread.v", "arrived - (grant && comes) + arrives", "arrived + arrives", "streamed"),
     Mutant(
         "npu_issue.v",
