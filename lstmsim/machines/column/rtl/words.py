@@ -128,7 +128,8 @@ def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[
         for row in program.stages:
             rows = _tile_bits(design, plan, row, passes[program.model, row.layer, row.direction])
             kept = [tile for tile in range(len(rows)) if not program.streamed(row, tile // row.block_tiles)]
-            yield from _writes("weights", plan.number, place[plan.number], rows[kept])
+            first = place[plan.number] if design.memory is not None else row.weight_base
+            yield from _writes("weights", plan.number, first, rows[kept])
             place[plan.number] += len(kept)
 
 

@@ -3,7 +3,8 @@
 
 module npu_core (
   clock, reset, admit, admit_job, results, ended, active, parent, home, cores, links, links_data, sending, link,
-  link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word, frames_posted, host_write, host_address, host_data,
+  link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word,
+  frames_posted, host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   parameter CORE = 0;
@@ -210,7 +211,8 @@ module npu_core (
 
   npu_issue #(.CORE(CORE)) issue (
     .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
-    .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .w_valid(p_valid), .w_thread(p_thread), .w_counter(p_counter),
+    .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .w_valid(p_valid), .w_thread(p_thread),
+    .w_counter(p_counter),
     .w_units(p_units), .w_last(p_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
     .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
     .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
@@ -244,7 +246,8 @@ module npu_core (
       npu_datapath #(.CORE(CORE)) datapath (
         .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
         .o_valid(o_valid), .o_read(o_read), .o_weight(weight), .o_frame(o_frame), .o_element(o_element),
-        .s_write(s_write), .s_write_place(s_write_place), .s_word(s_word), .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
+        .s_write(s_write), .s_write_place(s_write_place), .s_word(s_word), .o_elements(o_elements), .o_bank(o_bank),
+        .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
         .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block),
         .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
         .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),

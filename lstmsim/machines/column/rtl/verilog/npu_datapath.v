@@ -14,7 +14,8 @@ module npu_datapath #(
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_element, w_count,
-  s_write, s_write_place, s_word, o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count, links_data,
+  s_write, s_write_place, s_word, o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count,
+  links_data,
   y
 );
 `include "npu_datapath.vh"

@@ -120,7 +120,8 @@ module npu_issue (
         .ended(ended[t]), .frames(frames),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
         .f_valid(f_valid), .f_thread(f_thread), .home(home[t*W_THREAD +: W_THREAD]), .arrives(arrives[t]),
-        .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]), .no_weights(no_weights[t]),
+        .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
+        .no_weights(no_weights[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
         .block_word(blocks[t*W_BLOCK_WORD +: W_BLOCK_WORD])
       );

@@ -2,9 +2,8 @@
 // transferred anew in every step, into slots of their thread.
 `default_nettype none
 
-// What the threads of a core ask the memory for, and where a tile finds its weights. A thread asks for the row blocks of
-// its job in the order of their use, as far ahead as it has slots; a block that is transferred in several bursts asks
-// for each of them.
+// What the threads of a core ask the memory for, and where a tile finds its weights. A thread asks for the row blocks
+// of its job in the order of their use, as far ahead as it has slots; of a block with several bursts for each of them.
 module npu_stream #(
   parameter CORE = 0
 ) (

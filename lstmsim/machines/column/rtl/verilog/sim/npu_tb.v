@@ -44,18 +44,11 @@ module npu_tb;
   wire [MEMORIES*W_UNIT-1:0] h_count;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
-  // The memory beside the chip.
-  wire m_valid;
-  wire [W_CONTEXT-1:0] m_context;
+  wire m_valid, m_ready, m_done, m_write;
+  wire [W_CONTEXT-1:0] m_context, m_done_context, m_write_context;
   wire [W_STREAM-1:0] m_block;
   wire [W_BURST-1:0] m_burst;
-  wire [W_WEIGHT-1:0] m_place;
-  wire m_ready;
-  wire m_done;
-  wire [W_CONTEXT-1:0] m_done_context;
-  wire m_write;
-  wire [W_CONTEXT-1:0] m_write_context;
-  wire [W_WEIGHT-1:0] m_write_place;
+  wire [W_WEIGHT-1:0] m_place, m_write_place;
   wire [MOST_TILE_BITS-1:0] m_word;
 
   npu_host host (
@@ -72,23 +65,11 @@ module npu_tb;
     .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
     .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
   );
-  generate
-    if (STREAMS != 0) begin : streamed
-      npu_weight_store store (
-        .clock(clock), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst),
-        .m_place(m_place), .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
-        .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
-      );
-    end else begin : resident
-      assign m_ready = 1'b0;
-      assign m_done = 1'b0;
-      assign m_done_context = 0;
-      assign m_write = 1'b0;
-      assign m_write_context = 0;
-      assign m_write_place = 0;
-      assign m_word = 0;
-    end
-  endgenerate
+  npu_weight_store store (
+    .clock(clock), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst), .m_place(m_place),
+    .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+    .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
+  );
 
   // The number of the present cycle; -1 is the cycle before cycle 0, in which the reset is still high.
   integer cycle;
@@ -212,14 +193,12 @@ module npu_tb;
       end
   endtask
 
-  integer last;
-  integer last_place;
+  integer last, last_place;
   integer best;
   task log_admissions;
-    // In the order of jobs, of members in the order of contexts.
+    // In the order of jobs, then of contexts.
     begin
-      last = -1;
-      last_place = -1;
+      {last, last_place} = -64'd1;
       best = 0;
       while (best < CONTEXTS) begin
         best = CONTEXTS;

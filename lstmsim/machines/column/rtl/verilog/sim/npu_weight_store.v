@@ -1,6 +1,6 @@
-// The memory beside the chip, a model: bandwidth and latency of the scenario. A block takes as many cycles as its weights
-// need at this bandwidth, in bursts of BURST_CYCLES; a word is given when its last bit has come, MEMORY_LATENCY cycles
-// later.
+// The memory beside the chip, a model: bandwidth and latency of the scenario. A block takes as many cycles as its
+// weights need at this bandwidth, in bursts of BURST_CYCLES; a word is given when its last bit has come,
+// MEMORY_LATENCY cycles later.
 `default_nettype none
 
 module npu_weight_store (
@@ -59,7 +59,7 @@ module npu_weight_store (
 
 `ifndef NPU_TIMING_ONLY
   reg [MOST_TILE_BITS-1:0] store [0:STREAM_WORDS-1];
-  initial $readmemh("data/stream.hex", store);
+  initial if (STREAMS != 0) $readmemh("data/stream.hex", store);
   wire [31:0] address = K_ADDRESS[block * K_ADDRESS_B +: K_ADDRESS_B] + there;
   wire [MOST_TILE_BITS-1:0] word = store[address];
 `else
