@@ -93,7 +93,7 @@ MUTANTS = (
         "one_bank",
     ),
     Mutant("npu_issue.v", "active <= winner;", "if (!starts || !FINE) active <= winner;", "slow_switches"),
-    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[i])", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[n])", "slow_switches"),
     Mutant(
         "npu_tail.v",
         "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",
@@ -207,6 +207,9 @@ MUTANTS = (
         "streamed",
     ),
     Mutant("npu_thread.v", "arrived - (grant && comes) + arrives", "arrived + arrives", "streamed"),
+    Mutant("npu_thread.v", " && !no_bank_next && !missing_next;", " && !no_bank_next;", "streamed"),
+    Mutant("npu_thread.v", "may <= first_ready && !comes_first;", "may <= first_ready;", "streamed"),
+    Mutant("npu_thread.v", "(grant ? comes_behind : comes)", "comes", "streamed"),
     Mutant(
         "npu_issue.v",
         "    : |no_weights ? 3'd7\n    : |draining ? 3'd5",
@@ -220,6 +223,7 @@ MUTANTS = (
         "streamed",
     ),
     # jobs on several cores
+    Mutant("npu_core.v", "early = SPLITS == 0;", "early = 1;", "rows"),
     Mutant("npu_exchange.v", "npu_pulse #(.CYCLES(LINK_CYCLES - 1))", "npu_pulse #(.CYCLES(LINK_CYCLES))", "rows"),
     Mutant("npu_exchange.v", "wire ends = left <= RATE;", "wire ends = left < RATE;", "rows"),
     Mutant("npu_exchange.v", "(CONVERT + X_CYCLES[place * X_CYCLES_B +: X_CYCLES_B])", "CONVERT", "rows"),

@@ -156,10 +156,12 @@ module npu_issue (
       for (i = THREADS - 1; i >= 0; i = i - 1)
         if (may[i]) winner = i;
     end
-    for (i = 0; i < THREADS; i = i + 1)
-      if (reset) mask_next[i] = i > 0 || FINE == 0;
-      else mask_next[i] = i > winner || (i == winner && (FINE == 0 || starts));
   end
+  integer n;
+  always @*
+    for (n = 0; n < THREADS; n = n + 1)
+      if (reset) mask_next[n] = n > 0 || FINE == 0;
+      else mask_next[n] = n > winner || (n == winner && (FINE == 0 || starts));
   assign o_valid = chosen && !starts && !reset;
   always @(posedge clock) begin
     if (reset || chosen) mask <= mask_next;

@@ -97,12 +97,12 @@ module npu_thread (
     // Whether a tile begins a row block whose weights are streamed.
     reg [W_BLOCK-1:0] block;
     reg [W_ROW-1:0] row;
-    reg [31:0] row_block;
+    reg [31:0] number;
     begin
       block = of_tile[AT_BLOCK +: W_BLOCK];
       row = of_tile[AT_BLOCK + W_BLOCK + W_STEP + W_READ +: W_ROW];
-      row_block = P_STREAM[row * P_STREAM_B +: P_STREAM_B] + {{(32 - W_BLOCK){1'b0}}, block};
-      needs_weights = STREAMS != 0 && of_tile[W_BLOCK_WORD+2] && BK_STREAMED[row_block * BK_STREAMED_B +: BK_STREAMED_B];
+      number = P_STREAM[row * P_STREAM_B +: P_STREAM_B] + {{(32 - W_BLOCK){1'b0}}, block};
+      needs_weights = STREAMS != 0 && of_tile[W_BLOCK_WORD+2] && BK_STREAMED[number * BK_STREAMED_B +: BK_STREAMED_B];
     end
   endfunction
   wire comes = needs_weights(now);
