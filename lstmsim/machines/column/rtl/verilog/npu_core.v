@@ -196,19 +196,8 @@ module npu_core (
       assign p_units = {r_units, v_units};
       assign p_last = {r_last, v_last};
     end else begin : alone
-      assign p_valid = v_valid;
-      assign p_thread = v_thread;
-      assign p_counter = v_counter;
-      assign p_units = v_units;
-      assign p_last = v_last;
-      assign sending = {THREADS{1'b0}};
-      assign link = {W_LINK{1'b0}};
-      assign r_valid = {CORES{1'b0}};
-      assign r_element = {CORES*W_ELEMENT{1'b0}};
-      assign r_count = {CORES*W_UNIT{1'b0}};
-      assign s_element = {W_ELEMENT{1'b0}};
-      assign s_output = {W_OUTPUT{1'b0}};
-      assign o_cores = {MAP{1'b0}};
+      assign {p_valid, p_thread, p_counter, p_units, p_last} = {v_valid, v_thread, v_counter, v_units, v_last};
+      assign {sending, link, r_valid, r_element, r_count, s_element, s_output, o_cores} = 0;
     end
   endgenerate
 
@@ -222,10 +211,7 @@ module npu_core (
       );
     end else begin : stays
       assign weight = o_weight;
-      assign s_asks = {THREADS{1'b0}};
-      assign s_block = {THREADS*W_STREAM{1'b0}};
-      assign s_burst = {THREADS*W_BURST{1'b0}};
-      assign s_place = {THREADS*W_WEIGHT{1'b0}};
+      assign {s_asks, s_block, s_burst, s_place} = 0;
     end
   endgenerate
 
@@ -233,12 +219,12 @@ module npu_core (
     .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
     .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .v_valid(p_valid), .v_thread(p_thread),
     .v_counter(p_counter), .v_units(p_units), .v_last(p_last), .f_valid(f_valid), .f_thread(f_thread),
-    .o_valid(o_valid),
-    .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
-    .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
-    .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid), .b_thread(b_thread),
-    .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn),
-    .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write), .cycle_name(cycle_name)
+    .o_valid(o_valid), .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step),
+    .o_block(o_block), .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
+    .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid),
+    .b_thread(b_thread), .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank),
+    .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write),
+    .cycle_name(cycle_name)
   );
 
   npu_tail #(.CORE(CORE), .EARLY(EARLY)) tail (

@@ -15,8 +15,7 @@ module npu_datapath #(
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_element, w_count,
   s_write, s_write_place, s_word, o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count,
-  links_data,
-  y
+  links_data, y
 );
 `include "npu_datapath.vh"
   localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
@@ -181,9 +180,7 @@ module npu_datapath #(
         .from(from), .received(received)
       );
     end else begin : alone
-      assign link_data = {DATA{1'b0}};
-      assign from = {EP*W_CORE{1'b0}};
-      assign received = {CORES*EP*VECTOR_BITS{1'b0}};
+      assign {link_data, from, received} = 0;
     end
   endgenerate
   function [EP*VECTOR_BITS-1:0] elsewhere(
