@@ -39,13 +39,14 @@ def test_a_column_npu_is_equal_to_generated_rtl_and_with_a_precision_bit_by_bit(
     assert bits.against == "every cycle and bit equal to generated RTL"
     # any size, any latency: what is generated has them
     assert stamp(own(core={"latency": {"activation": 31}})).against == "every cycle equal to generated RTL"
+    split = JOB | {"split": "rows"}
+    assert stamp(own(cores=[CORE, CORE]), split).against == "every cycle equal to generated RTL"
 
 
 @pytest.mark.parametrize(
     ("chip", "job", "named"),
     [
-        (own(cores=[CORE, CORE]), JOB | {"split": "rows"}, "split"),
-        (own(core={"weight_kib": 64}, memory={"gb_per_s": 20}), JOB, "memory"),
+        (own(core={"weight_kib": 64}, memory={"gb_per_s": 2000}), JOB, "memory"),
         (own(), JOB | {"queue_limit": 3, "arrival": 5}, "queue_limit"),
         (own(core={"tree_inputs": 32, "cat": 2, "latency": {"add": 2}}), JOB, "latency.add"),
     ],

@@ -21,7 +21,16 @@ from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as design
 from lstmsim.machines.column.rtl.readme import memory_rows, number_rows, readme
 from lstmsim.machines.column.rtl.tables import config
-from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
+from lstmsim.machines.column.rtl.words import (
+    constants,
+    frames,
+    hex_text,
+    passes_of,
+    shifts_of,
+    stream_text,
+    too_large,
+    weights,
+)
 from lstmsim.machines.column.subset import outside
 from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
@@ -60,6 +69,7 @@ def written_files(
         **lanes,
         "data/weights.hex": hex_text(weights(design, passes)),
         "data/frames.hex": hex_text(frames(design, passes, numbers)),
+        **({"data/stream.hex": stream_text(design, passes)} if design.memory is not None else {}),
         "data/constants.hex": hex_text(constants(design, passes, shifts)),
         **{f"data/{space}.hex": hex_text(own) for space, own in writes.items()},
     }
@@ -84,6 +94,9 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
 def synthesis_remarks(design: Design) -> tuple[str, ...]:
     """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
     remarks = []
+    if design.split:
+        text = "queues and memories of the links between cores are built, and lstmsim fit does not count them"
+        remarks.append(f"chip.exchange: {text}")
     for plan in design.cores:
         built = plan.rows * plan.core.ep
         if built < plan.core.npe:

@@ -276,6 +276,25 @@ class Plan:
         return any(total > limit for total, limit in zip(wanted, self.limits, strict=True))
 
     @cached_property
+    def turns(self) -> bool:
+        """Whether weight sets take turns on some core: not all that jobs may want there are there from the start."""
+        wanted = [0] * len(self.chip.cores)
+        for demand in self.demands.values():
+            for core in {core for place in demand.places for core in place}:
+                wanted[core] += self.size(demand)
+        return any(total > limit for total, limit in zip(wanted, self.limits, strict=True))
+
+    def streams(self, job: Job, core: int) -> Mapping[tuple[int, ...], tuple[int, int]]:
+        """Row blocks that a job streams on a core: (layer, direction, block, stage) to (weights, transfer cycles)."""
+        described, memory, demand = self.chip.cores[core], self.chip.memory, self.demand(job)
+        if memory is None or not self.tight or demand.room is None:
+            return {}
+        blocks = blocks_of(self._phases(job, described, (core,)))
+        out = streamed(blocks, demand.room, memory)
+        cycles = [memory.transfer_cycles(blocks[each] * described.weight_bits, self.chip.frequency_mhz) for each in out]
+        return {each[2]: (blocks[each], own) for each, own in zip(out, cycles, strict=True)}
+
+    @cached_property
     def held(self) -> list[list[tuple[object, ...]]]:
         """For each core the weight sets at the start: the first that fit, in the order of the jobs."""
         left = list(self.limits)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.plan import Plan
-from lstmsim.model.scenario import Job
+from lstmsim.machines.column.shape import pass_shapes
+from lstmsim.model.scenario import Job, distinct_jobs
 
 _HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"
 
 #: Key of a job -> whether the job has it, and why it is refused.
 _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
-    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
     "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
     "batch": (lambda job: job.batch > 1, "must be 1: a thread of this hardware runs one inference"),
@@ -59,18 +59,40 @@ def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
 
 
 def _of_weights(chip: ColumnNpu, jobs: Sequence[Job]) -> Iterator[Mistake]:
-    """Refuse contents that take turns, are streamed, or lie on some cores only."""
+    """Refuse contents that take turns, or lie on some cores only; and streams that are not written as Verilog."""
     if all(core.weight_kib is None for core in chip.cores):
         return
+    plan = Plan(chip, jobs)
     try:
-        tight = Plan(chip, jobs).tight
+        tight = plan.tight
     except InputError as error:
         yield from error.mistakes
         return
-    if tight:
-        key = "weight_kib" if chip.memory is None else "memory"
+    if not tight:
+        return
+    text = ""
+    if chip.memory is None:
         text = "the weights of all models must fit on every core that their jobs may use; they stay there"
-        yield Mistake(f"chip {chip.name}: {key}", text)
+    elif plan.turns:
+        text = "no core may have weights that take turns: a core whose weights do not stay streams those of one model"
+    elif any(job.settled(len(chip.cores)).split for job in jobs):
+        text = "must be left out with `split`: members of a job do not stream weights as Verilog"
+    elif fast := _too_fast(chip, plan, jobs):
+        text = f"gb_per_s: {fast}, and the port of the memory takes one tile's weights a cycle"
+    if text:
+        yield Mistake(f"chip {chip.name}: {'weight_kib' if chip.memory is None else 'memory'}", text)
+
+
+def _too_fast(chip: ColumnNpu, plan: Plan, jobs: Sequence[Job]) -> str:
+    """Which row block comes in fewer cycles than it has tiles, in words; empty if none does."""
+    for job in distinct_jobs(jobs):
+        for core in {core for place in plan.demand(job).places for core in place}:
+            for (layer, _, _, stage), (_, cycles) in plan.streams(job, core).items():
+                shape = pass_shapes(job.model.layers[layer], chip.cores[core])[stage]
+                tiles = sum(shape.groups(vector) for vector in shape.stage.vectors)
+                if cycles < tiles:
+                    return f"a row block of layer {layer} has {tiles} tiles and comes in {cycles} cycles"
+    return ""
 
 
 def outside(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Mistake]:

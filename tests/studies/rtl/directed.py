@@ -30,9 +30,9 @@ def _core(**given: Any) -> dict[str, Any]:
     return {"npe": 32, "ep": 4, "vp": 8, "tail_width": 2, "latency": LATENCY, **given}
 
 
-def _scenario(jobs: list[dict[str, Any]], *cores: dict[str, Any]) -> dict[str, Any]:
+def _scenario(jobs: list[dict[str, Any]], *cores: dict[str, Any], **more: Any) -> dict[str, Any]:
     named = [{"name": f"j{number}", **job} for number, job in enumerate(jobs)]
-    chip = {"kind": "column-npu", "name": "directed", "frequency_mhz": 100, "cores": list(cores)}
+    chip = {"kind": "column-npu", "name": "directed", "frequency_mhz": 100, "cores": list(cores), **more}
     return {"name": "directed", "chip": chip, "jobs": named}
 
 
@@ -52,6 +52,7 @@ def _own(cells: tuple[Cell, ...], jobs: int, **given: Any) -> Scenario:
 
 
 LSTM, GRU, RNN = _model(("lstm", 5, 3)), _model(("gru", 5, 3)), _model(("rnn", 6, 3))
+WIDE = _model(("rnn", 30, 9), ("lstm", 3, 30))
 BOTH = {
     "layers": [
         {"cell": "rnn", "hidden": 6, "input": 5, "bidirectional": True},
@@ -171,4 +172,60 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
     "states_across_stages": _own((STATES,), 2, accumulator_banks=3),
     # h is visible before the last segment is through
     "end_behind_h": _own((AFTER_H,), 3, tail_width=1),
+    # shares of three and two units; column groups that straddle shares and directions; a link that takes one element
+    "rows": _scenario(
+        [{"model": BOTH, "steps": 3, "split": "rows", "cores": place} for place in ([2, 0, 1], [1, 2])],
+        *[_core(threads=2)] * 3,
+        exchange={"latency_cycles": 3, "width": 1},
+    ),
+    # two vectors of each block, and stages that wait for what others send; threads share the link
+    "rows_of_two_stages": _scenario(
+        [{"model": _model(("gru-lbr0", 12, 3)), "steps": 6, "split": "rows", "arrival": at} for at in (0, 0, 5)],
+        *[_core(threads=3, vp=4, npe=16, thread_policy="fine", accumulator_banks=4)] * 2,
+        exchange={"latency_cycles": 1, "width": 1},
+    ),
+    # members on one core see each other's results as their own; nobody stops the first one
+    "layers": _scenario(
+        [
+            {
+                "model": _model(("dense-tanh", 6, 3), ("lstm", 5, 6), ("rnn", 4, 5), order="step"),
+                "steps": 4,
+                "split": "layers",
+                "cores": place,
+            }
+            for place in ([0, 1, 0], [1, 1])
+        ],
+        *[_core(threads=3)] * 2,
+        exchange={"latency_cycles": 0, "width": 1},
+    ),
+    # alone on all cores, in company on one
+    "auto": _scenario(
+        [
+            {"model": RNN, "steps": 2, "split": "auto", "arrival": at, "cores": [1, 2, 0]}
+            for at in (0, 130, 130, 150, 300)
+        ],
+        *[_core(threads=1)] * 3,
+    ),
+    # transfers of several bursts, and blocks that stay between those that come; contexts that share the memory
+    "streamed": _scenario(
+        [{"model": WIDE, "steps": steps, "arrival": at} for steps, at in ((2, 0), (1, 0), (1, 9))],
+        *[_core(threads=2, weight_kib=1, weight_bits=12)] * 2,
+        memory={"gb_per_s": 0.15, "latency_cycles": 7, "prefetch_blocks": 2},
+    ),
+    # one slot, free a cycle behind the last tile of its block; jobs drain while others wait for weights
+    "streamed_fast": _scenario(
+        [{"model": WIDE, "steps": steps} for steps in (3, 1, 2, 1)],
+        _core(threads=2, weight_kib=1, thread_policy="fine"),
+        memory={"gb_per_s": 1.5, "latency_cycles": 0, "prefetch_blocks": 1},
+    ),
+    # a job that waits for two cores keeps the one that is free; a job of another core goes before it
+    "kept_back": _scenario(
+        [
+            {"model": RNN, "steps": 3, "cores": [0]},
+            {"model": RNN, "steps": 2, "split": "rows", "cores": [0, 1], "arrival": 1},
+            {"model": RNN, "steps": 2, "cores": [1], "arrival": 2},
+            {"model": RNN, "steps": 2, "cores": [2], "arrival": 3},
+        ],
+        *[_core(threads=1)] * 3,
+    ),
 }

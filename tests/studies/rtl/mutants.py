@@ -93,7 +93,7 @@ MUTANTS = (
         "one_bank",
     ),
     Mutant("npu_issue.v", "active <= winner;", "if (!starts || !FINE) active <= winner;", "slow_switches"),
-    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[i])", "slow_switches"),
+    Mutant("npu_issue.v", "(FINE == 0 || starts)", "(FINE == 0 || starts || mask[n])", "slow_switches"),
     Mutant(
         "npu_tail.v",
         "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",
@@ -182,6 +182,80 @@ MUTANTS = (
         "oldest_first",
         True,
     ),
+    # weights that come from a memory
+    Mutant("npu_stream.v", "(streamed ? there : {W_WEIGHT{1'b0}})", "0", "streamed", True),
+    Mutant("npu_stream.v", "o_weight + moved", "o_weight", "streamed", True),
+    Mutant(
+        "npu_stream.v",
+        "if (frees) read_slot <= read_slot == PREFETCH - 1 ? {W_SLOT{1'b0}} : read_slot + 1'b1;",
+        "if (frees) read_slot <= read_slot;",
+        "streamed",
+        True,
+    ),
+    Mutant(
+        "npu_stream.v", "STAYS + (t * PREFETCH + s) * WORDS", "STAYS + (t * PREFETCH + s) * WORDS - 1", "streamed", True
+    ),
+    Mutant("npu_stream.v", "(burst != 0 || slots != 0)", "1'b1", "streamed_fast"),
+    Mutant("npu_stream.v", "slots - takes + frees", "slots - granted[g] + frees", "streamed"),
+    Mutant(
+        "npu_stream.v", "wire last_burst = burst == K_BURSTS", "wire last_burst = 1 || burst == K_BURSTS", "streamed"
+    ),
+    Mutant(
+        "npu_stream.v",
+        "if (waiting[n] && n > active) winner = n;",
+        "if (waiting[n] && n >= active) winner = n;",
+        "streamed",
+    ),
+    Mutant("npu_thread.v", "arrived - (grant && comes) + arrives", "arrived + arrives", "streamed"),
+    Mutant("npu_thread.v", " && !no_bank_next && !missing_next;", " && !no_bank_next;", "streamed"),
+    Mutant("npu_thread.v", "may <= first_ready && !comes_first;", "may <= first_ready;", "streamed"),
+    Mutant("npu_thread.v", "(grant ? comes_behind : comes)", "comes", "streamed"),
+    Mutant(
+        "npu_issue.v",
+        "    : |no_weights ? 3'd7\n    : |draining ? 3'd5",
+        "    : |draining ? 3'd5\n    : |no_weights ? 3'd7",
+        "streamed_fast",
+    ),
+    Mutant(
+        "npu_top.v",
+        "{{CONTEXTS-1{1'b0}}, 1'b1} << m_done_context",
+        "{{CONTEXTS-1{1'b0}}, 1'b1} << m_context",
+        "streamed",
+    ),
+    # jobs on several cores
+    Mutant("npu_core.v", "early = SPLITS == 0;", "early = 1;", "rows"),
+    Mutant("npu_exchange.v", "npu_pulse #(.CYCLES(LINK_CYCLES - 1))", "npu_pulse #(.CYCLES(LINK_CYCLES))", "rows"),
+    Mutant("npu_exchange.v", "wire ends = left <= RATE;", "wire ends = left < RATE;", "rows"),
+    Mutant("npu_exchange.v", "(CONVERT + X_CYCLES[place * X_CYCLES_B +: X_CYCLES_B])", "CONVERT", "rows"),
+    Mutant("npu_exchange.v", "(!any || ages[i*W_STAMP +: W_STAMP] > most)", "!any", "rows_of_two_stages"),
+    Mutant("npu_exchange.v", "last_block && ends, element", "ends, element", "rows_of_two_stages"),
+    Mutant("npu_exchange.v", "wire [W_UNIT-1:0] behind = unit + count;", "wire [W_UNIT-1:0] behind = unit;", "rows"),
+    Mutant(
+        "npu_exchange.v",
+        "assign r_element[g*W_ELEMENT +: W_ELEMENT] = element + own_part;",
+        "assign r_element[g*W_ELEMENT +: W_ELEMENT] = element;",
+        "rows",
+        True,
+    ),
+    Mutant("npu_exchange.v", "assign s_element = element + own_part;", "assign s_element = element;", "rows", True),
+    Mutant("npu_exchange.v", "thread = home[t*W_THREAD +: W_THREAD];", "thread = t;", "layers", True),
+    Mutant("npu_exchanged.v", "place = o_group * EP + i;", "place = o_group * EP + i + 1;", "rows", True),
+    Mutant("npu_exchanged.v", "LINK_CYCLES - 1 - SEND_READ", "LINK_CYCLES - SEND_READ", "rows", True),
+    Mutant("npu_split.v", "(results | over) & ~sending", "results | over", "rows"),
+    Mutant("npu_split.v", "ended = active & done;\n    for", "ended = active & done;\n    if (0) for", "rows"),
+    Mutant("npu_split.v", "kept = kept | asked;", "kept = 0;", "kept_back"),
+    Mutant("npu_split.v", "kept = kept | asked;", "kept = ~0;", "kept_back"),
+    Mutant("npu_split.v", "& asked) != 0) company = 1'b1;", "& asked) != 0) company = 1'b0;", "auto"),
+    Mutant("npu_split.v", "if (members == 1) members = 0;", "if (members == 2) members = 0;", "auto"),
+    Mutant("npu_split.v", "if (t < members) piece = piece + t;", ";", "auto"),
+    Mutant("npu_nest.v", "backward ? time_step + 1'b1 : time_step - 1'b1", "time_step - 1'b1", "rows", True),
+    Mutant(
+        "npu_tail_write.v",
+        ".words(home), .index(d_thread), .word(writes_to)",
+        ".words({THREADS{d_thread}}), .index(d_thread), .word(writes_to)",
+        "layers",
+    ),
+    Mutant("npu_thread.v", "!= 0 ? home : THREAD;", "!= 0 ? THREAD : THREAD;", "layers"),
 )
 
 

@@ -7,6 +7,7 @@ after the other.
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import tempfile
 import time
@@ -16,13 +17,18 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability
 
-__all__ = ["drawn", "step_of"]
+__all__ = ["drawn", "split", "step_of", "streamed"]
 
 #: Cells by the step of docs/rtl.md that brings them.
 CELLS = {
     1: ("lstm", "lstm", "gru", "rnn", "rnn-relu", "dense", "dense-tanh", "dense-sigmoid", "light"),
     2: ("lstm", "gru", "rnn", "dense-tanh", "rnn-relu", "light"),
     3: ("lstm-peephole", "lstm-projection", "gru-lbr0", "lstm-layernorm", "slstm", "mingru", "lstm", "gru"),
+    4: (
+        *("lstm", "gru", "rnn", "dense-tanh", "lstm-peephole", "lstm-projection", "gru-lbr0", "mingru", "light"),
+        *("apart", "h-first", "lstm-layernorm"),
+    ),
+    5: ("lstm", "gru", "rnn", "lstm-projection", "gru-lbr0", "lstm-peephole", "lstm-layernorm", "light"),
 }
 #: The cell of experiments/scenarios/own_cell.yaml.
 LIGHT = {
@@ -37,6 +43,34 @@ LIGHT = {
     },
     "states": {"h": "h'", "s": "hf"},
 }
+#: Cells with several vectors of a block for other cores, and with a product behind the one that makes h.
+SENDERS = {
+    "apart": {
+        "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"]}}, {"gates": {"n": ["x", "q", "r"]}}],
+        "nodes": {
+            "at": "sigmoid a",
+            "bt": "tanh b",
+            "p": "multiply at bt",
+            "q": "quantize p",
+            "r": "quantize at",
+            "s": "tanh n",
+            "h'": "quantize s",
+        },
+        "states": {"h": "h'"},
+    },
+    "h-first": {
+        "stages": [{"gates": {"a": ["x", "h"]}}, {"gates": {"p": ["m"]}}],
+        "nodes": {
+            "at": "sigmoid a",
+            "ct": "multiply at c",
+            "h'": "quantize ct",
+            "m": "quantize at",
+            "pt": "tanh p",
+            "c'": "add pt c",
+        },
+        "states": {"h": "h'", "c": "c'"},
+    },
+}
 _LATENCIES = ("read", "multiply", "add", "accumulate", "convert", "activation", "elementwise_multiply")
 _LATENCIES += ("elementwise_add", "quantize", "writeback")
 
@@ -46,31 +80,102 @@ def step_of(seed: int) -> int:
     return (1, 2, 1, 3)[seed % 4]
 
 
+def streamed(seed: int) -> dict[str, Any]:
+    """Draw a scenario with weights that are streamed."""
+    return drawn(seed, 5)
+
+
+def split(seed: int) -> dict[str, Any]:
+    """Draw a scenario with split jobs."""
+    return drawn(seed, 4)
+
+
 def drawn(seed: int, step: int) -> dict[str, Any]:
     """Draw a scenario of a step: the same one for the same seed. What is refused is drawn anew."""
     chance = random.Random(f"{step}, {seed}")
     while True:
-        scenario = _scenario(chance, step)
+        scenario = _streamed(chance) if step == 5 else _scenario(chance, step)
         try:
             loaded = lstmsim.run(scenario).scenario
             hardware = capability(loaded.chip.kind, "generated")
             assert hardware is not None
-            if not hardware.refusals(loaded, loaded.precision):
+            design = hardware.design if step == 5 else None
+            if design and design(loaded, loaded.precision).memory is None:
+                continue
+            wanted = step != 4 or any(job.settled(len(loaded.chip.cores)).split for job in loaded.jobs)
+            if wanted and not hardware.refusals(loaded, loaded.precision):
                 return scenario
         except InputError:
             continue
 
 
 def _scenario(chance: random.Random, step: int) -> dict[str, Any]:
-    count = chance.randint(2, 3) if step >= 2 and chance.random() < (0.6 if step == 2 else 0.3) else 1
+    many = {1: 0.0, 2: 0.6, 3: 0.3, 4: 1.0}[step]
+    count = chance.randint(2, 3) if step >= 2 and chance.random() < many else 1
     cores = [_core(chance, step) for _ in range(count)]
-    if chance.random() < 0.5:
+    if chance.random() < 0.5 or step == 4:
         cores = cores[:1] * count
     kinds = [chance.choice(CELLS[step])] if step == 1 or chance.random() < 0.3 else list(CELLS[step])
     models = [_model(chance, f"m{number}", kinds, step) for number in range(chance.choice((1, 1, 2)))]
     jobs = [_job(chance, number, models, count) for number in range(chance.choice((1, 2, 2, 3, 5, 8)))]
-    chip = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores}
+    chip: dict[str, Any] = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores}
+    cells: dict[str, Any] = {"light": LIGHT}
+    if step == 4:
+        chip["exchange"] = {"latency_cycles": chance.choice((0, 1, 2, 8, 30)), "width": chance.choice((1, 2, 3, 64))}
+        cells |= SENDERS
+        for job in jobs:
+            _split(chance, job, count)
+    return {"name": "drawn", "chip": chip, "cells": cells, "jobs": jobs, "precision": _precision(chance)}
+
+
+def _streamed(chance: random.Random) -> dict[str, Any]:
+    """A scenario in which a model does not fit on any of its cores."""
+    ep, vp = chance.choice((2, 3, 4, 5)), chance.choice((4, 5, 6, 8, 12))
+    core = _core(chance, 5) | {
+        "npe": ep * vp,
+        "ep": ep,
+        "vp": vp,
+        "weight_kib": 1,
+        "weight_bits": chance.choice((8, 16)),
+    }
+    core["block_order"] = "row"
+    # 8000 gb_per_s / frequency_mhz bits a cycle, less than a tile
+    memory = {
+        "gb_per_s": chance.choice((0.1, 0.3, 0.7, 1.3)),
+        "latency_cycles": chance.choice((0, 1, 10, 64)),
+        "prefetch_blocks": chance.choice((1, 2, 2, 3)),
+    }
+    cores = [core] * chance.choice((1, 1, 2))
+    if len(cores) == 2 and chance.random() < 0.3:
+        cores[1] = {key: value for key, value in core.items() if key != "weight_kib"}
+    model = _model(chance, "m", list(CELLS[5]), 5)
+    for layer in model["layers"]:
+        layer["hidden"] += 9
+        if "projection" in layer:
+            layer["projection"] += 4
+    for below, layer in itertools.pairwise(model["layers"]):
+        layer["input"] = below.get("projection", below["hidden"]) * (1 + ("bidirectional" in below))
+    jobs = [_job(chance, number, [model], len(cores)) for number in range(chance.choice((1, 2, 3, 5)))]
+    small = {"name": "small", "layers": [{"cell": "rnn", "hidden": 3, "input": 2}]}
+    if "weight_kib" not in cores[-1]:
+        jobs.append({"name": "small", "model": small, "steps": 3, "cores": [1]})
+    chip = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores, "memory": memory}
     return {"name": "drawn", "chip": chip, "cells": {"light": LIGHT}, "jobs": jobs, "precision": _precision(chance)}
+
+
+def _split(chance: random.Random, job: dict[str, Any], cores: int) -> None:
+    """Let most jobs be split; what cannot be is refused, and drawn anew."""
+    if chance.random() < 0.2:
+        return
+    layers = job["model"]["layers"]
+    one_way = not any("bidirectional" in each or "reverse" in each for each in layers)
+    ways = ["rows", "rows", "auto"] + ["layers", "layers"] * (len(layers) > 1 and one_way)
+    job["split"] = chance.choice(ways)
+    job.pop("cores", None)
+    if job["split"] == "layers":
+        job["cores"] = [chance.randrange(cores) for _ in range(chance.randint(2, len(layers)))]
+    elif chance.random() < 0.5:
+        job["cores"] = chance.sample(range(cores), chance.randint(2, cores))
 
 
 def _core(chance: random.Random, step: int) -> dict[str, Any]:
@@ -142,7 +247,7 @@ def _precision(chance: random.Random) -> dict[str, Any]:
 def main() -> int:
     """Compare scenarios and say of each what came out; the exit code is how many differ, at most 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", type=int, choices=(1, 2, 3))
+    parser.add_argument("step", type=int, choices=tuple(CELLS))
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--numbers", action="store_true")

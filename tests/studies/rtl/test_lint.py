@@ -15,6 +15,9 @@ from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.directed import DIRECTED
 from tests.studies.rtl.needed import needs_icarus, needs_verilator
 
+#: Several queues, several stages, switches, jobs on several cores, weights that are streamed.
+LINTED = ("pinned", "two_stages", "slow_switches", "rows", "streamed")
+
 
 def written(name: str, folder: Path) -> list[str]:
     lstmsim.run_rtl(DIRECTED[name], folder, random_weights=1)
@@ -27,7 +30,7 @@ def said(words: list[str], folder: Path) -> str:
 
 
 @needs_verilator
-@pytest.mark.parametrize("name", ["pinned", "two_stages"])
+@pytest.mark.parametrize("name", LINTED)
 def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
     words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "--top-module", "npu_top", *files]
@@ -35,7 +38,7 @@ def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(nam
 
 
 @needs_icarus
-@pytest.mark.parametrize("name", ["pinned", "two_stages"])
+@pytest.mark.parametrize("name", LINTED)
 def test_icarus_warns_of_nothing(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
     benches = [f"sim/{each.name}" for each in sorted((tmp_path / "sim").glob("*.v"))]

@@ -11,11 +11,17 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.studies.rtl.drawn import mappings, seeded
 from tests.studies.rtl.needed import long_run, needs_icarus, needs_verilator
-from tests.studies.rtl.scenarios import drawn, step_of
+from tests.studies.rtl.scenarios import drawn, split, step_of, streamed
 from tests.studies.rtl.verified import all_compared, verify
 
-#: Who draws: the steps of docs/rtl.md section 3 one by one, or anything of the whole section.
-DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {"step": lambda seed: drawn(seed, step_of(seed)), "whole": seeded}
+#: Who draws: the steps of docs/rtl.md section 3 one by one, anything of the whole section, jobs on several cores,
+#: or weights that are streamed.
+DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {
+    "step": lambda seed: drawn(seed, step_of(seed)),
+    "whole": seeded,
+    "split": split,
+    "streamed": streamed,
+}
 
 
 def compared(scenario: Mapping[str, Any], folder: Path, simulator: str = "icarus") -> None:

@@ -51,6 +51,10 @@ def schedule_mistakes(design: Design) -> list[Mistake]:
     """Why a schedule cannot be posted from its memory: an entry a cycle, those of a cycle gathered before it."""
     if len(design.jobs) >= _MOST_JOBS or any(job.steps > _MOST_STEPS for job in design.jobs):
         return [Mistake("jobs", f"a board takes up to {_MOST_JOBS - 1} jobs of up to {_MOST_STEPS} steps")]
+    if design.split:
+        return [Mistake("jobs", "split over cores, and a board's bridge knows no members of jobs: leave out `split`")]
+    if design.memory is not None:
+        return [Mistake("chip", "memory: a board streams no weights, they must fit on the chip")]
     before = 0
     for due, own in groupby(schedule(design), key=lambda entry: entry[0]):
         count = len(list(own))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
-from lstmsim.machines.column.shape import ARRAY, depths
+from lstmsim.machines.column.shape import ARRAY, EXCHANGE, depths
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
 from lstmsim.model.cell import Cell, segments
 from lstmsim.model.model import Precision
@@ -42,6 +42,7 @@ class Issued(NamedTuple):
     unit: int  # of the core
     context: int  # the thread
     job: int  # number of the job
+    model: int  # number of the part of its model that ran there
     step: int  # number of the step, in the order of computing
     operation: Operation
     before: int  # how many issues of the same operation came before
@@ -57,7 +58,9 @@ def events(
 ) -> tuple[Event, ...]:
     """Give the events of a simulated run in the order of the log."""
     jobs = list(_of_jobs(design, trace))
-    reasons = ((core, cycle, name) for core, own in enumerate(names) for cycle, name in enumerate(own))
+    reasons = (
+        (core, cycle, name) for core, own in enumerate(names[: len(design.cores)]) for cycle, name in enumerate(own)
+    )
     reported = [*jobs, *(_reported(design, "C", cycle, core, 0, name) for core, cycle, name in reasons)]
     # the log ends with the last job; a state for which no step comes may be there later
     end = max((each.event.cycle for each in jobs), default=0)
@@ -83,15 +86,23 @@ def _reported(design: Design, kind: EventKind, cycle: int, core: int, order: int
 def _of_jobs(design: Design, trace: Trace) -> Iterator[_Told]:
     """Admissions and finishes."""
     columns = [trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")]
-    for number, job in enumerate(design.jobs):
+    slots = zip(*(trace.thread_slot(name).tolist() for name in ("task", "core", "context")), strict=True)
+    others: dict[int, list[tuple[int, int]]] = {}
+    for task, core, context in slots:
+        # the memory has threads, too
+        if core < len(design.cores):
+            others.setdefault(task, []).append((core, context))
+    for number, job in enumerate(design.jobs[: design.posted]):
         core, context, admitted, finish = (column[job.index] for column in columns)
-        yield _reported(design, "A", admitted, core, number, context, number)
+        for member_core, member_context in ((core, context), *others.get(job.index, ())):
+            yield _reported(design, "A", admitted, member_core, number, member_context, number)
         yield _reported(design, "F", finish, core, context, number)
 
 
 def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
     """Yield the rows of the trace's issues with their operations."""
-    numbers = {job.index: number for number, job in enumerate(design.jobs)}
+    numbers = {job.index: number for number, job in enumerate(design.jobs[: design.posted])}
+    members = [trace.spread(job.index) if job.members == 1 else job.members for job in design.jobs[: design.posted]]
     bodies = _bodies(program, trace)
     before: dict[tuple[int, int, int, int], int] = {}
     columns = ("start", "cycles", "count", "core", "unit", "context", "task", "phase", "iteration", "operation")
@@ -101,7 +112,10 @@ def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issu
         first = before.get(key, 0)
         before[key] = first + count
         what = bodies[task][phase][operation]
-        yield Issued(start, cycles, count, core, unit, context, numbers[task], iteration, what, first)
+        if unit != EXCHANGE and core < len(design.cores):
+            job = numbers[task]
+            who = design.member(job, members[job], what.member)
+            yield Issued(start, cycles, count, core, unit, context, job, who.model, iteration, what, first)
 
 
 def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
@@ -109,7 +123,7 @@ def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
     made: dict[int, Sequence[Operation]] = {}
     bodies = []
     for task, core in enumerate(trace.task("core").tolist()):
-        phases = program.tasks[task].phases(program.cores[core].kind)
+        phases = program.tasks[task].phases(program.cores[core].kind, trace.spread(task))
         for phase in phases:
             if id(phase.body) not in made:
                 made[id(phase.body)] = tuple(phase.body.operations)
@@ -119,7 +133,7 @@ def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
 
 def _row(design: Design, issued: Issued) -> StageRow:
     """The row of the program that an operation belongs to."""
-    program = design.cores[issued.core].programs[design.jobs[issued.job].model]
+    program = design.cores[issued.core].programs[issued.model]
     assert program is not None, "the job ran there"
     layer, direction, stage = issued.operation.place[0], issued.operation.place[1], issued.operation.place[4]
     return next(row for row in program.stages if (row.layer, row.direction, row.stage) == (layer, direction, stage))
@@ -159,7 +173,8 @@ def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> 
     plan, job = design.cores[issued.core], design.jobs[issued.job]
     h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
     for turn, units in _units(issued, row, plan):
-        values = h[units.start : units.stop].tolist()
+        first = row.first_unit
+        values = h[first + units.start : first + units.stop].tolist()
         word = _side_by_side(values, plan.core.tail_width, design.precision.vector_bits)
         cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
         fields = (issued.job, row.number, issued.step, units.start, len(values), word)
@@ -186,12 +201,14 @@ def _within(design: Design, issued: Issued, values: Values) -> Iterator[_Told]:
         fields = (issued.job, row.number, issued.step, units.start, len(units))
         if sums:
             bits = precision.tail_bits
-            numbers = [value for unit in units for value in [*(int(each[unit]) for each in sums), *apart]]
+            own_units = range(row.first_unit + units.start, row.first_unit + units.stop)
+            numbers = [value for unit in own_units for value in [*(int(each[unit]) for each in sums), *apart]]
             word = _side_by_side(numbers, width * plan.sums, bits)
             yield _reported(design, "S", issued.start + turn, issued.core, 0, *fields, word)
         for state, (giver, bits) in _states(cell, segment.lane_segment, precision).items():
             depth = depths(cell, vars(plan.core.latency), width).get(giver, 0)
-            word = _side_by_side([int(own[giver][issued.step][unit]) for unit in units], width, bits)
+            first = row.first_unit
+            word = _side_by_side([int(own[giver][issued.step][first + unit]) for unit in units], width, bits)
             cycle = issued.start + turn + max(0, depth - 1)
             yield _reported(design, "V", cycle, issued.core, row.kind << _KIND_SHIFT | state, *fields, state, word)
 
@@ -291,7 +308,7 @@ def never_done(design: Design, program: Program, trace: Trace, events: Sequence[
     switching = any(plan.core.switch_cycles and plan.core.threads > 1 for plan in design.cores)
     yield from (text for name, text in _NAMES.items() if name not in seen and (name != "switch" or switching))
     admitted = {int(each.fields[1]): each.cycle for each in events if each.kind == "A"}
-    if all(admitted[number] == job.arrival for number, job in enumerate(design.jobs)):
+    if all(admitted[number] == job.arrival for number, job in enumerate(design.jobs[: design.posted])):
         yield "a job that waits for a context"
     if not _blocks_wait(design, program, trace):
         yield "a row block that waits for the tail"

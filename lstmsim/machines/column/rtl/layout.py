@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
@@ -162,6 +163,15 @@ def inlined(verilog: str, known: Mapping[str, str]) -> str:
     return _MODULE.sub(filled, verilog)
 
 
+def firsts(counts: Iterable[int]) -> tuple[int, ...]:
+    """Where each part begins in a table that has the parts one after another.
+
+    >>> firsts([2, 3, 1])
+    (0, 2, 5)
+    """
+    return (0, *accumulate(counts))[:-1]
+
+
 def turns_in(plan: CorePlan, units: int) -> int:
     """Turns in which the tail takes some units of a block."""
     return -(-units // plan.core.tail_width)
@@ -186,7 +196,7 @@ def widths(design: Design) -> dict[str, int]:
     return {
         "W_THREAD": bits_of(max(threads) - 1),
         "W_JOB": bits_of(len(design.jobs) - 1),
-        "W_JOBS": bits_of(len(design.jobs)),
+        "W_JOBS": bits_of(design.posted),
         "W_ROW": bits_of(len(rows) - 1),
         "W_SEGMENT": bits_of(sum(len(row.segments) for row in rows) - 1),
         "W_READ": bits_of(len(reads) - 1),
@@ -195,7 +205,7 @@ def widths(design: Design) -> dict[str, int]:
         "W_GROUP": bits_of(max(read.groups for read in reads)),
         "W_UNIT": bits_of(max(units)),
         "W_BANK": bits_of(max(core.threads * core.accumulator_banks for core in cores) - 1),
-        "W_WEIGHT": bits_of(max(plan.weight_words for plan in plans)),
+        "W_WEIGHT": bits_of(max(max(plan.weight_words, design.weight_words(plan)) for plan in plans)),
         "W_FRAME": bits_of(max(plan.frame_words for plan in plans)),
         "W_ELEMENT": bits_of(max([1, *elements])),
         "W_CONSTANT": bits_of(max(plan.constant_words for plan in plans)),
@@ -204,4 +214,8 @@ def widths(design: Design) -> dict[str, int]:
             max(turns_in(plan, units) for plan in plans for units in [1, *(row.units for row in plan.stages)])
         ),
         "W_COUNTER": bits_of(max(program.counters for _, program in design.programs) - 1),
+        "W_CORE": bits_of(len(plans) - 1),
+        "W_CONTEXT": bits_of((len(plans) << bits_of(max(threads) - 1)) - 1),
+        "W_SLOT": bits_of(design.memory.prefetch_blocks - 1 if design.memory else 0),
+        "W_OUTPUT": bits_of(max(len(plan.memories) for plan in plans) - 1),
     }

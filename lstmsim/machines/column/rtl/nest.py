@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.rtl.layout import Column, column_text, number_text, turns_in, widths
+from lstmsim.machines.column.rtl.layout import Column, column_text, firsts, number_text, turns_in, widths
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, JobRow, Program, ReadRow, StageRow
-from lstmsim.machines.column.rtl.tables import firsts, write_stride
+from lstmsim.machines.column.rtl.tables import write_stride
 
 #: A field: its value and its width.
 _Field = tuple[int, int]
@@ -71,6 +71,7 @@ class Nest:
     own: JobRow
     wide: Mapping[str, int]  # widths of the signals
     checks: int  # counters that a tile may wait for
+    step_shift: int  # of `Design`
 
     def word(self) -> _Field:
         """How the job begins: the word and its width."""
@@ -85,7 +86,8 @@ class Nest:
         """How many frames the first tile waits for."""
         row = self.program.stages[0]
         if row.reads[0].source != "frame":
-            return 0
+            # what another member gives is not there yet: more frames than the job has
+            return 0 if row.reads[0].lag or not row.reads[0].needs else self.job.steps + 1
         return self.job.steps if row.backward else 1
 
     def _first(self) -> _Place:
@@ -107,7 +109,10 @@ class Nest:
         before = bool(read.lag) and place.step == 0
         last = place.read == len(row.reads) - 1 and last_group
         frame = _start(self.own.h_starts, place.row) if before else place.frame_base
-        two = read.base + (read.stride if place.step & 1 ^ read.lag else 0)
+        time = self.job.steps - 1 - place.step if row.backward else place.step
+        before_time = time + read.lag * (1 if row.backward else -1)
+        apart = before_time << self.step_shift if self.program.timed else place.step & 1 ^ read.lag and read.stride
+        two = read.base + apart
         start = {"all_x": place.x_base, "all_h": place.own_base}.get(read.source, two)
         values = [
             *(("JOB", self.number), ("ROW", self.first_row + place.row), ("READ", self.reads[place.row] + place.read)),
@@ -116,10 +121,11 @@ class Nest:
             *(("UNIT", 0 if before and self.own.initial < 0 else self._width(place)), ("BANK", place.bank)),
         ]
         flags = [place.read == 0 and place.group == 0, last, before]
+        write = time << self.step_shift if self.program.timed else place.write_base
         units = row.last_units if place.block == row.blocks - 1 else row.units
         block = [
             *(("TURN", row.turn_base + place.turn_offset), ("UNIT", place.unit), ("UNIT", units)),
-            *(("CONSTANT", row.constant_base + place.turn_offset), ("ELEMENT", place.write_base)),
+            *(("CONSTANT", row.constant_base + place.turn_offset), ("ELEMENT", write)),
         ]
         return _packed([*self._fields(values), *((int(each), 1) for each in flags), *self._fields(block)])
 
@@ -253,7 +259,11 @@ def begins(design: Design) -> str:
         row, read = row + len(program.stages), read + sum(counts)
     for plan in design.cores:
         for number, (job, own) in enumerate(zip(design.jobs, plan.jobs, strict=True)):
-            nest = None if own is None else Nest(plan, *nests[plan.number, job.model], number, job, own, wide, checks)
+            if own is None:
+                nest = None
+            else:
+                its = nests[plan.number, job.model]
+                nest = Nest(plan, *its, number, job, own, wide, checks, design.step_shift)
             words.append((0, 1) if nest is None else nest.word())
             frames.append(0 if nest is None else nest.frames())
     bits = max(_PART_BITS, 1 << (max(bits for _, bits in words) - 1).bit_length())

@@ -4,6 +4,9 @@ A **program** is what one model does on one core: one `StageRow` for each stage 
 directions and stages. A pass is a layer in one direction. A step of a pass is numbered in the order in which steps are
 computed, from 0, also in a backward pass.
 
+Of a job that is split over cores each member is a job to the core that it runs on, and each share of a model is a
+program of its own: a `Part`.
+
 Addresses are those of one thread's part of a memory where it says so; the part of thread t begins at t times the part's
 size.
 """
@@ -13,7 +16,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Precision
 
@@ -33,6 +36,7 @@ class Need:
     begin: int  # begin, end: the elements of the read
     end: int
     flipped: bool  # whether the writing pass goes through time the other way, so that its step is steps - 1 - step
+    member: int = 0  # which member of a split job writes these elements
 
 
 @record
@@ -67,6 +71,7 @@ class WriteRow:
     base: int  # address of unit 0 (step 0 of `two`; for `all` see `JobRow.write_starts`), in the thread's part
     stride: int  # elements from one step to the next; negative for `all` in a backward pass
     visible_cycles: int  # from a unit's turn until it is visible, at least 1
+    sent: bool = False  # whether another core reads it
 
 
 @record
@@ -116,10 +121,15 @@ class StageRow:
     first_of_pass: int  # number of the first `StageRow` of its pass
     last_of_pass: bool  # whether the step of the pass ends with it
     backward: bool  # whether the pass goes from the last time step to the first
+    first_unit: int = 0  # of a share: the number of its first unit in the stage
+
+    @property
+    def block_tiles(self) -> int:
+        return sum(each.groups for each in self.reads)
 
     @property
     def tiles(self) -> int:
-        return self.blocks * sum(each.groups for each in self.reads)
+        return self.blocks * self.block_tiles
 
     def turns(self, tail_width: int) -> int:
         """Turns of all row blocks in the tail."""
@@ -172,14 +182,43 @@ class VectorMemory:
 
 
 @record
-class Program:
-    """What a model does on a core."""
+class Part:
+    """What a job does on a core: all of a model, or what a member of a split job has of it."""
 
     model: int  # number of the model
+    split: str = ""  # `rows`: a share of the units of every stage; `layers`: a run of layers; empty: all
+    member: int = 0
+    members: int = 1
+    # of `layers`, for each layer its member, and the number of that member's core among the job's cores
+    owners: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
+
+
+@record
+class Program:
+    """What a part of a model does on a core."""
+
+    model: int  # number of the part
     stages: tuple[StageRow, ...]  # its rows, in order
     counters: int  # how many counters of visible vectors it has
     # whether the passes take turns step by step (`layer_order: step`); else each pass does all its steps
     interleaved: bool
+    # whether vectors lie by their time step, 2^`Design.step_shift` elements apart: those of split jobs
+    timed: bool = False
+    # for each row and row block the cycles of its transfer in every step; 0: its weights stay. Empty: all stay
+    transfers: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def phases(self) -> tuple[tuple[StageRow, ...], ...]:
+        """Rows whose steps go through all of them: all rows, or those of a pass."""
+        if self.interleaved:
+            return (self.stages,)
+        firsts = dict.fromkeys(row.first_of_pass for row in self.stages)
+        return tuple(tuple(row for row in self.stages if row.first_of_pass == first) for first in firsts)
+
+    def streamed(self, row: StageRow, block: int) -> int:
+        """The cycles of a row block's transfer in every step; 0: its weights stay."""
+        return self.transfers[row.number][block] if self.transfers else 0
 
     @property
     def segments(self) -> tuple[SegmentRow, ...]:
@@ -210,6 +249,19 @@ class CorePlan:
         return tuple(row for program in self.programs if program is not None for row in program.stages)
 
     @cached_property
+    def stored(self) -> tuple[int, int]:
+        """Words of weights that stay, and the words of a slot for those that are streamed."""
+        stays = slot = 0
+        for program in self.programs:
+            for row in program.stages if program is not None else ():
+                for block in range(row.blocks):
+                    if program is not None and program.streamed(row, block):
+                        slot = max(slot, row.block_tiles)
+                    else:
+                        stays += row.block_tiles
+        return stays, slot
+
+    @cached_property
     def sums(self) -> int:
         """The most sums of a stage of any kind of cell: the adapters of a lane."""
         return max((len(stage.sums) for kind in self.kinds for stage in kind.cell.stages), default=1)
@@ -231,12 +283,23 @@ class Job:
 
     index: int  # its place in the scenario
     name: str
-    model: int  # number of its model
+    model: int  # number of the part of a model that it does; without split jobs that of its model
     steps: int  # time steps
     arrival: int  # the first cycle in which it may be admitted
     frame_interval: int  # cycles between its frames
     cores: tuple[int, ...]  # the cores that it may run on, ascending
     queue: int  # number of its queue: jobs that may run on the same cores wait in one queue
+    parent: int  # number of the job whose member it is: its own, but for members that nobody posts
+    member: int = 0
+    members: int = 1
+
+
+@record
+class Queue:
+    """A queue of jobs."""
+
+    split: str  # `` (its jobs run on one core), `fixed` (on all of `cores` at once), `auto`
+    cores: tuple[int, ...]  # the cores that its jobs may use, in the order of members
 
 
 @record
@@ -244,11 +307,17 @@ class Design:
     """The plan of all generated files."""
 
     name: str  # name of the scenario
-    models: tuple[str, ...]  # names of the models, by number
+    models: tuple[str, ...]  # names of the parts of models, by number; without split jobs those of the models
     cores: tuple[CorePlan, ...]
-    jobs: tuple[Job, ...]  # the jobs in posting order
+    jobs: tuple[Job, ...]  # the jobs in posting order, and behind them members of split jobs, which nobody posts
     precision: Precision  # widths of all numbers
     frequency_mhz: float  # clock of the chip
+    posted: int  # how many jobs the host posts
+    queues: tuple[Queue, ...]
+    parts: tuple[Part, ...]
+    exchange: Exchange
+    step_shift: int = 0  # see `Program.timed`
+    memory: Memory | None = None  # the memory from which weights are streamed; None: all weights stay
 
     @cached_property
     def programs(self) -> tuple[tuple[CorePlan, Program], ...]:
@@ -261,6 +330,29 @@ class Design:
         return tuple(row for _, program in self.programs for row in program.stages)
 
     @property
-    def queues(self) -> tuple[tuple[int, ...], ...]:
-        """The cores of each queue, by its number."""
-        return tuple(dict.fromkeys(each.cores for each in self.jobs))
+    def split(self) -> bool:
+        """Whether a job is split over cores."""
+        return any(each.split for each in self.queues)
+
+    @cached_property
+    def _members(self) -> dict[tuple[int, int, int], int]:
+        return {(job.parent, job.members, job.member): number for number, job in enumerate(self.jobs)}
+
+    def member(self, job: int, members: int, member: int) -> Job:
+        """What a member of a job is to its core, by the numbers of job and member."""
+        return self.jobs[self._members[job, members, member]]
+
+    def weight_words(self, plan: CorePlan) -> int:
+        """Words of a core's weight memory."""
+        if self.memory is None:
+            return plan.weight_words
+        stays, slot = plan.stored
+        return stays + plan.core.threads * self.memory.prefetch_blocks * slot
+
+    def homes(self, core: int) -> bool:
+        """Whether a job may have several members on a core."""
+        return any(each.split == "fixed" and each.cores.count(core) > 1 for each in self.queues)
+
+    def rate(self, core: int) -> int:
+        """Elements that the link of a core takes in a cycle."""
+        return self.exchange.rate(self.cores[core].core.tail_width)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.phases import layer_runs, spreads_over
+from lstmsim.machines.column.plan import Plan
 from lstmsim.machines.column.plan import places as places_of
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.plan import (
@@ -18,7 +21,9 @@ from lstmsim.machines.column.rtl.plan import (
     JobRow,
     Kind,
     Need,
+    Part,
     Program,
+    Queue,
     ReadRow,
     SegmentRow,
     StageRow,
@@ -26,10 +31,12 @@ from lstmsim.machines.column.rtl.plan import (
     Want,
     WriteRow,
 )
-from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes
-from lstmsim.model.cell import Cell, Segment, segments, segments_by_stage
+from lstmsim.machines.column.rtl.words import streaming
+from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes, share_of
+from lstmsim.model.cell import Cell, Segment, segment_of, segments, segments_by_stage
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.jobs import JobNumbers
+from lstmsim.model.scenario import Job as AskedJob
 from lstmsim.model.scenario import Scenario
 
 
@@ -81,6 +88,29 @@ def _free(busy: Sequence[Region], size: int) -> int:
     return begin
 
 
+def step_elements(model: Model) -> int:
+    """Elements of all vectors of a time step."""
+    return sum(layer.directions * layer.width(node) for layer in model.layers for node in outputs(layer.cell))
+
+
+def timed_regions(model: Model, kinds: Sequence[Kind], elements: int) -> dict[tuple[int, str], Region]:
+    """Give the regions of a model that is split: all vectors of a time step side by side, in memories of any core.
+
+    All steps are kept. elements: of a step, and those in reserve behind it.
+    """
+    memories = {
+        (kind.cell, node): memory for kind in kinds for node, memory in zip(kind.outputs, kind.memories, strict=True)
+    }
+    placed: dict[tuple[int, str], Region] = {}
+    base = 0
+    for number, layer in enumerate(model.layers):
+        for node in outputs(layer.cell):
+            # a vector of another core is in no memory of this one
+            placed[number, node] = Region(memories.get((layer.cell, node), 0), base, elements, 1, False)
+            base += layer.directions * layer.width(node)
+    return placed
+
+
 class Starts(NamedTuple):
     """The first free addresses of a core's memories: words of weights, words of adapter constants, turns."""
 
@@ -97,9 +127,43 @@ class _Pass:
     core: ColumnCore
     kinds: Sequence[Kind]  # the cells of the core
     places: Mapping[tuple[int, str], Region]  # the regions of the model's vectors
-    number: int  # number of the model
+    number: int  # number of the part
+    part: Part
     layer_number: int  # layer_number, direction: which pass it is
     direction: int
+
+    @property
+    def shares(self) -> int:
+        """How many members have a share of each vector."""
+        return self.part.members if self.part.split == "rows" else 1
+
+    def share(self, rows: str) -> tuple[int, int]:
+        """First unit and number of units of the part's share of rows."""
+        own = self.part.member if self.shares > 1 else 0
+        sizes = [share_of(self.layer.units(rows), share, self.shares) for share in range(own + 1)]
+        return sum(sizes[:-1]), sizes[-1]
+
+    def needs(self, node: str, layer: int, direction: int, flipped: bool) -> list[Need]:
+        """The waits for all elements of a vector, one for each share; elements count from the layer's first one."""
+        of = self.model.layers[layer]
+        width, counter = of.width(node), self.counter(node, layer, direction)
+        needs, begin = [], direction * width
+        for share in range(self.shares):
+            end = begin + share_of(width, share, self.shares)
+            member = self.part.owners[layer] if self.part.owners else share
+            needs.append(Need(counter + share, begin, end, flipped, member))
+            begin = end
+        return needs
+
+    def sent(self, node: str) -> bool:
+        """Whether another core reads a vector of the pass (docs/timing.md section 9.4)."""
+        above = node == self.layer.cell.output and self.layer_number < len(self.model.layers) - 1
+        if self.part.split == "layers":
+            places = [self.part.places[owner] for owner in self.part.owners]
+            return above and places[self.layer_number] != places[self.layer_number + 1]
+        vectors = {vector for stage in self.layer.cell.stages for vector in stage.vectors}
+        own = node in vectors or (node == self.layer.cell.output and "h" in vectors)
+        return self.part.split == "rows" and (own or above)
 
     @property
     def layer(self) -> Layer:
@@ -123,11 +187,11 @@ class _Pass:
         direction = self.direction if direction is None else direction
         number = 0
         for index, each in enumerate(self.model.layers):
-            kind = next(one for one in self.kinds if one.cell == each.cell)
+            names = outputs(each.cell)
             for way in range(each.directions):
                 if (index, way) == (layer, direction):
-                    return number + kind.outputs.index(node)
-                number += len(kind.outputs)
+                    return number + names.index(node) * self.shares
+                number += len(names) * self.shares
         raise KeyError(node)
 
     def stride(self, region: Region) -> int:
@@ -138,19 +202,22 @@ class _Pass:
 def program_of(
     model: Model,
     number: int,
+    part: Part,
     core: ColumnCore,
     kinds: Sequence[Kind],
     places: Mapping[tuple[int, str], Region],
     starts: Starts,
 ) -> tuple[Program, Starts]:
-    """Give what a model does on a core, and the first free addresses after it."""
+    """Give what a part of a model does on a core, and the first free addresses after it."""
     rows: list[StageRow] = []
-    counters = segment_number = 0
+    segment_number = 0
     for layer_number, layer in enumerate(model.layers):
+        if part.owners and part.owners[layer_number] != part.member:
+            continue
         for direction in range(layer.directions):
-            one = _Pass(model, core, kinds, places, number, layer_number, direction)
+            one = _Pass(model, core, kinds, places, number, part, layer_number, direction)
             first = len(rows)
-            for shape in pass_shapes(layer, core):
+            for shape in pass_shapes(layer, core, part.member if one.shares > 1 else 0, one.shares):
                 row = _stage_row(one, shape, len(rows), first, segment_number, starts)
                 rows.append(row)
                 segment_number += len(row.segments)
@@ -159,14 +226,17 @@ def program_of(
                 )
             turns = max(row.turns(core.tail_width) for row in rows[first:])
             starts = starts._replace(turn=starts.turn + turns)
-            counters += len(one.kind.outputs)
-    return Program(number, tuple(rows), counters, model.layer_order == "step"), starts
+    counters = sum(layer.directions * len(outputs(layer.cell)) for layer in model.layers) * one.shares
+    interleaved = model.layer_order == "step" or part.split == "layers"
+    return Program(number, tuple(rows), counters, interleaved, bool(part.split)), starts
 
 
 def _stage_row(one: _Pass, shape: StageShape, number: int, first: int, segment_number: int, starts: Starts) -> StageRow:
     cell = one.layer.cell
     stage_segments = segments_by_stage(cell)[shape.number]
     x_last = one.model.layer_order == "step" and one.layer_number > 0
+    if one.part.owners:
+        x_last = one.layer_number != one.part.owners.index(one.part.member)
     last_stage = shape.number == len(cell.stages) - 1
     return StageRow(
         number=number,
@@ -190,6 +260,7 @@ def _stage_row(one: _Pass, shape: StageShape, number: int, first: int, segment_n
         first_of_pass=first,
         last_of_pass=last_stage,
         backward=one.backward,
+        first_unit=one.share(shape.stage.rows)[0],
     )
 
 
@@ -224,11 +295,13 @@ def _where(one: _Pass, vector: str) -> tuple[str, Region | None, int, int, tuple
         return _x(one)
     node = one.layer.cell.output if vector == "h" else vector
     region, width = one.places[one.layer_number, node], one.layer.width(node)
-    need = Need(one.counter(node), 0, width, False)
-    base = region.base + one.direction * width
+    own = one.needs(node, one.layer_number, one.direction, False)
+    first = one.direction * width
+    needs = tuple(replace(each, begin=each.begin - first, end=each.end - first) for each in own)
+    base = region.base + first
     if region.every and vector == "h":
-        return "all_h", region, base, one.stride(region), (need,)
-    return "two", region, base, region.width, (need,)
+        return "all_h", region, base, one.stride(region), needs
+    return "two", region, base, region.width, needs
 
 
 def _x(one: _Pass) -> tuple[str, Region | None, int, int, tuple[Need, ...]]:
@@ -236,15 +309,11 @@ def _x(one: _Pass) -> tuple[str, Region | None, int, int, tuple[Need, ...]]:
     if below < 0:
         return "frame", None, 0, 0, ()
     layer = one.model.layers[below]
-    region, width = one.places[below, layer.cell.output], layer.width("h")
+    region = one.places[below, layer.cell.output]
     needs = tuple(
-        Need(
-            one.counter(layer.cell.output, below, direction),
-            direction * width,
-            (direction + 1) * width,
-            layer.backward(direction) != one.backward,
-        )
+        need
         for direction in range(layer.directions)
+        for need in one.needs(layer.cell.output, below, direction, layer.backward(direction) != one.backward)
     )
     return "all_x" if region.every else "two", region, region.base, one.stride(region), needs
 
@@ -272,15 +341,17 @@ def _segment(one: _Pass, shape: StageShape, segment: Segment, number: int, row: 
 
 def _write(one: _Pass, node: str) -> WriteRow:
     region = one.places[one.layer_number, node]
+    first = one.share(one.layer.cell.stages[segment_of(one.layer.cell, node)[0]].rows)[0]
     return WriteRow(
         node=node,
         slot=one.kind.outputs.index(node),
         memory=region.memory,
-        counter=one.counter(node),
+        counter=one.counter(node) + (one.part.member if one.shares > 1 else 0),
         kept="all" if region.every else "two",
-        base=region.base + one.direction * one.layer.width(node),
+        base=region.base + one.direction * one.layer.width(node) + first,
         stride=one.stride(region),
         visible_cycles=one.schedule.visible(node),
+        sent=one.sent(node),
     )
 
 
@@ -289,31 +360,83 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
-    allowed = [tuple(core for (core,) in places_of(chip, job)) for job in scenario.jobs]
-    # posting order: by arrival, then by index
-    order = sorted(range(len(scenario.jobs)), key=lambda index: (scenario.jobs[index].arrival, index))
-    queues = tuple(dict.fromkeys(allowed[index] for index in order))
-    jobs = tuple(
-        Job(
-            index,
-            job.name,
-            models.index(job.model),
-            job.steps,
-            job.arrival,
-            job.frame_interval,
-            allowed[index],
-            queues.index(allowed[index]),
-        )
-        for index in order
-        for job in (scenario.jobs[index],)
-    )
+    weights = Plan(chip, scenario.jobs) if chip.memory is not None else None
+    jobs, posted, queues, chosen = _jobs(chip, scenario.jobs, models, weights)
+    sizes = [step_elements(models[part.model]) for part in chosen if part.split]
+    shift = (max(sizes, default=1) - 1).bit_length()
     started = frozenset(
         index
         for index, each in (numbers or {}).items()
         if any(values.any() for states in each.stimulus.initial.values() for values in states.values())
     )
-    cores = tuple(_core(number, core, models, jobs, started) for number, core in enumerate(chip.cores))
-    return Design(scenario.name, tuple(model.name for model in models), cores, jobs, precision, chip.frequency_mhz)
+    timed = 1 << shift
+    does = tuple((models[part.model], part) for part in chosen)
+    plans = tuple(_core(number, core, does, jobs, started, timed) for number, core in enumerate(chip.cores))
+    memory = chip.memory if weights is not None and weights.tight else None
+    if memory is not None and weights is not None:
+        plans = tuple(streaming(each, jobs, weights) for each in plans)
+    names = tuple(_name(*each) for each in does)
+    more = (posted, queues, chosen, chip.exchange, shift, memory)
+    return Design(scenario.name, names, plans, jobs, precision, chip.frequency_mhz, *more)
+
+
+def _jobs(
+    chip: ColumnNpu, asked: Sequence[AskedJob], models: Sequence[Model], weights: Plan | None
+) -> tuple[tuple[Job, ...], int, tuple[Queue, ...], tuple[Part, ...]]:
+    """All jobs, first those that are posted; how many these are; the queues; the parts of models that run."""
+    # posting order: by arrival, then by index
+    order = sorted(range(len(asked)), key=lambda index: (asked[index].arrival, index))
+    wanted = [_asked(chip, asked[index], models.index(asked[index].model), weights) for index in order]
+    queues = {queue: number for number, queue in enumerate(dict.fromkeys(queue for queue, _ in wanted))}
+    # whole models first, as far as any job runs one; without split jobs in the order of the models
+    does = dict.fromkeys(part for _, own in wanted for part, _ in own)
+    parts = sorted(does, key=lambda part: (part.split != "", part.model if not part.split else 0))
+    numbers = {part: number for number, part in enumerate(parts)}
+    posted: list[Job] = []
+    behind: list[Job] = []
+    for parent, (index, (queue, own)) in enumerate(zip(order, wanted, strict=True)):
+        job = asked[index]
+        same = (job.steps, job.arrival, job.frame_interval)
+        for number, (part, cores) in enumerate(own):
+            of = (queues[queue], parent, part.member, part.members)
+            (behind if number else posted).append(Job(index, job.name, numbers[part], *same, cores, *of))
+    return (*posted, *behind), len(posted), tuple(queues), tuple(parts)
+
+
+def _name(model: Model, part: Part) -> str:
+    """What a part of a model is called."""
+    share = {"rows": "share", "layers": "run"}.get(part.split)
+    return f"{model.name}, {share} {part.member + 1} of {part.members}" if share else model.name
+
+
+def _asked(
+    chip: ColumnNpu, asked: AskedJob, model: int, weights: Plan | None
+) -> tuple[Queue, list[tuple[Part, tuple[int, ...]]]]:
+    """The queue of a job; its parts, each with the cores on which it may run: first what is posted."""
+    job = asked.settled(len(chip.cores))
+    places = places_of(chip, job) if weights is None else weights.demand(job).places
+    if job.split in ("rows", "layers"):
+        (place,) = places
+        many = len(place)
+        owners: tuple[int, ...] = ()
+        where: tuple[int, ...] = ()
+        if job.split == "layers":
+            owners = tuple(number for number, run in enumerate(layer_runs(job.model, many)) for _ in run)
+            where = tuple(list(dict.fromkeys(place)).index(core) for core in place)
+        return Queue("fixed", place), [
+            (Part(model, job.split, each, many, owners, where), (core,)) for each, core in enumerate(place)
+        ]
+    cores = tuple(core for (core,) in places)
+    spreads = spreads_over(job.model, chip.cores[cores[0]], len(cores)) if job.split == "auto" else ()
+    if not spreads:
+        cores = tuple(sorted(cores))
+        return Queue("", cores), [(Part(model), cores)]
+    parts: list[tuple[Part, tuple[int, ...]]] = [(Part(model), tuple(sorted(cores)))]
+    for many in spreads:
+        for each in range(many):
+            own = cores[each : len(cores) - (many - 1 - each)]
+            parts.append((Part(model, "rows", each, many), tuple(sorted(own))))
+    return Queue("auto", cores), parts
 
 
 @record
@@ -321,7 +444,7 @@ class _Mine:
     """The programs that run on a core."""
 
     core: ColumnCore
-    models: tuple[Model, ...]  # all models
+    models: tuple[tuple[Model, Part], ...]  # all parts of models
     jobs: tuple[Job | None, ...]  # all jobs in posting order; None for those that may not run on the core
 
     def steps(self, model: int) -> int:
@@ -332,9 +455,11 @@ class _Mine:
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of cells, with vector memories numbered one after another."""
         passes: dict[Cell, list[tuple[int, int, int]]] = {}
-        for number, model in enumerate(self.models):
+        for number, (model, part) in enumerate(self.models):
             if self.steps(number):
                 for place, layer in enumerate(model.layers):
+                    if part.owners and part.owners[place] != part.member:
+                        continue
                     own = passes.setdefault(layer.cell, [])
                     own += [(number, place, direction) for direction in range(layer.directions)]
         kinds: list[Kind] = []
@@ -347,22 +472,32 @@ class _Mine:
 
 
 def _core(
-    number: int, core: ColumnCore, models: tuple[Model, ...], jobs: tuple[Job, ...], started: frozenset[int]
+    number: int,
+    core: ColumnCore,
+    models: tuple[tuple[Model, Part], ...],
+    jobs: tuple[Job, ...],
+    started: frozenset[int],
+    timed: int,
 ) -> CorePlan:
     mine = _Mine(core, models, tuple(job if number in job.cores else None for job in jobs))
     kinds = mine.kinds
     places = [
-        regions(model, kinds, mine.steps(index)) if mine.steps(index) else {} for index, model in enumerate(models)
+        {}
+        if not mine.steps(index)
+        else timed_regions(model, kinds, timed)
+        if part.split
+        else regions(model, kinds, mine.steps(index))
+        for index, (model, part) in enumerate(models)
     ]
     programs: list[Program | None] = []
     starts, most_turns = Starts(), 0
     # parameters are of the core, so their addresses differ between programs
     apart = any(kind.cell.parameters for kind in kinds)
-    for index, model in enumerate(models):
+    for index, (model, part) in enumerate(models):
         if not mine.steps(index):
             programs.append(None)
             continue
-        program, starts = program_of(model, index, core, kinds, places[index], starts)
+        program, starts = program_of(model, index, part, core, kinds, places[index], starts)
         most_turns = max(most_turns, starts.turn)
         starts = starts if apart else Starts(starts.weight, starts.constant)
         programs.append(program)
@@ -373,7 +508,11 @@ def _core(
         core=core,
         kinds=kinds,
         programs=tuple(programs),
-        memories=_memories(kinds, places),
+        memories=_memories(
+            kinds,
+            places,
+            timed * max([mine.steps(index) for index, (_, part) in enumerate(models) if part.split], default=0),
+        ),
         jobs=rows,
         rows=max((row.gates * max(row.units, row.last_units) for row in stages), default=1),
         weight_words=starts.weight,
@@ -384,11 +523,17 @@ def _core(
     )
 
 
-def _memories(kinds: Sequence[Kind], places: Sequence[Mapping[tuple[int, str], Region]]) -> tuple[VectorMemory, ...]:
-    """The vector memories of a core; on a core without cells one that is not built, for no list of ports is empty."""
+def _memories(
+    kinds: Sequence[Kind], places: Sequence[Mapping[tuple[int, str], Region]], timed: int
+) -> tuple[VectorMemory, ...]:
+    """The vector memories of a core; on a core without cells one that is not built, for no list of ports is empty.
+
+    timed: elements of split jobs. Where there are any all memories are equal: those of vectors from other cores, too.
+    """
     every = [region for one in places for region in one.values()]
+    least = max([timed, *(one.end for one in every)]) if timed else 0
     return tuple(
-        VectorMemory(memory, kind.number, slot, max(one.end for one in every if one.memory == memory))
+        VectorMemory(memory, kind.number, slot, least or max(one.end for one in every if one.memory == memory))
         for kind in kinds
         for slot, memory in enumerate(kind.memories)
     ) or (VectorMemory(0, 0, 0, 1),)
@@ -409,7 +554,7 @@ def _job_rows(
         if job is None or program is None:
             rows.append(None)
             continue
-        model, where = mine.models[job.model], places[job.model]
+        (model, _), where = mine.models[job.model], places[job.model]
         groups = -(-model.layers[0].input // mine.core.ep)
         reads_x = any(read.source == "frame" for row in program.stages for read in row.reads)
         start, frame = frame, frame + job.steps * groups * reads_x

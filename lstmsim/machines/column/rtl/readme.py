@@ -211,7 +211,10 @@ _JOB_COLUMNS = ("job", "name", "model", "steps", "arrival", "frame interval", "c
 def _jobs(design: Design) -> Iterator[Sequence[object]]:
     for number, job in enumerate(design.jobs):
         first = [row.frame_start for plan in design.cores if (row := plan.jobs[number]) is not None]
-        names = [number, markdown(job.name), markdown(design.models[job.model])]
+        name = job.name
+        if number >= design.posted:
+            name += f", member {job.member} of job {job.parent} on {job.members} cores (not posted)"
+        names = [number, markdown(name), markdown(design.models[job.model])]
         cores = " ".join(map(str, job.cores))
         yield [*names, job.steps, job.arrival, job.frame_interval, cores, " ".join(map(str, first))]
 

@@ -7,8 +7,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,11 +17,23 @@ from lstmsim.machines.column.rtl.layout import (
     bits_of,
     column_text,
     depth_of,
+    firsts,
     number_text,
     turns_in,
     widths,
 )
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, JobRow, Program, SegmentRow, SourceKind, StageRow, Want
+from lstmsim.machines.column.rtl.plan import (
+    CorePlan,
+    Design,
+    JobRow,
+    Program,
+    SegmentRow,
+    SourceKind,
+    StageRow,
+    Want,
+    WriteRow,
+)
+from lstmsim.machines.column.rtl.words import STREAM_TITLE, stream_columns, stream_counts
 
 #: Number of each source of a column group in the table of reads.
 SOURCES: dict[SourceKind, int] = {"frame": 0, "two": 1, "all_x": 2, "all_h": 3}
@@ -46,15 +57,6 @@ def columns(
         bits = (wide or {})[f"W_{least}"] if least.isalpha() else int(least or 1)
         every.append(Column(f"{prefix}_{name.upper()}", values, bits))
     return every
-
-
-def firsts(counts: Iterable[int]) -> tuple[int, ...]:
-    """Where each part begins in a table that has the parts one after another.
-
-    >>> firsts([2, 3, 1])
-    (0, 2, 5)
-    """
-    return (0, *accumulate(counts))[:-1]
 
 
 class _Placed(NamedTuple):
@@ -104,7 +106,7 @@ def _program_tables(design: Design, wide: Mapping[str, int]) -> list[Table]:
         (f"R_: vectors read; R_SOURCE: {sources}", read_columns),
         (
             "N_: counters that a group waits for",
-            columns("N", needs, "counter=COUNTER begin=UNIT end=UNIT flipped", wide),
+            columns("N", needs, "counter=COUNTER begin=UNIT end=UNIT flipped member", wide),
         ),
         ("S_: segments", of_segments),
         (
@@ -174,6 +176,8 @@ def config(design: Design) -> str:
         ("JC_: jobs by core, at core * JOBS + job", _job_core_columns(design, wide)),
         ("JR_: rows of jobs by core, at ((core * JOBS + job) << JR_SHIFT) + P_NUMBER", _job_row_columns(design, wide)),
         *_program_tables(design, wide),
+        *_link_tables(design),
+        (STREAM_TITLE, stream_columns(design, wide)),
         *_tail_tables(design, awaited),
     ]
     for title, own in tables:
@@ -187,6 +191,14 @@ def _counts(design: Design) -> list[tuple[str, int]]:
     return [
         ("CORES", len(plans)),
         ("JOBS", len(design.jobs)),
+        ("POSTED", design.posted),
+        ("SPLITS", int(design.split)),
+        ("STEP_SHIFT", design.step_shift),
+        ("MOST_MEMBERS", max(job.members for job in design.jobs)),
+        ("MOST_PLACES", max(len(each.cores) for each in design.queues)),
+        ("MOST_RATE", max(map(design.rate, range(len(plans))))),
+        *stream_counts(design),
+        ("LINK_CYCLES", design.exchange.visible_cycles),
         ("MODELS", len(design.models)),
         ("QUEUES", len(design.queues)),
         ("ROWS", len(rows)),
@@ -217,9 +229,9 @@ def _core_columns(design: Design) -> list[Column]:
     )
     sizes = ("weight_words", "frame_words", "constant_words", "turns")
     made += columns("C", plans, "depth=32", depth=depth_of)
-    made += [
-        Column(f"C_{name.upper()}", tuple(max(1, getattr(plan, name)) for plan in plans), INTEGER) for name in sizes
-    ]
+    sized = {name: [getattr(plan, name) for plan in plans] for name in sizes}
+    sized["weight_words"] = list(map(design.weight_words, plans))
+    made += [Column(f"C_{name.upper()}", tuple(max(1, each) for each in own), INTEGER) for name, own in sized.items()]
     made += columns(
         "C", plans, "kinds=32 memories=32", kinds=lambda plan: len(plan.kinds), memories=lambda plan: len(plan.memories)
     )
@@ -231,6 +243,7 @@ def _core_columns(design: Design) -> list[Column]:
 def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     programs: list[Program | None] = [program for plan in design.cores for program in plan.programs]
     made = columns("G", programs, "interleaved", interleaved=lambda one: one is not None and one.interleaved)
+    made += columns("G", programs, "timed", timed=lambda one: one is not None and one.timed)
     rows = firsts(0 if one is None else len(one.stages) for one in programs)
     # a program that is not there may stand after the last row
     return [*made, Column("G_ROW", rows, wide["W_ROW"])]
@@ -239,20 +252,97 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
 def _job_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     model = bits_of(len(design.models) - 1)
     made = columns("J", design.jobs, f"model={model} steps=STEP arrival frame_interval", wide)
+    made += columns("J", design.jobs, "parent=JOB member", wide)
     # the next job of the same queue, or how many jobs there are
     behind: dict[int, int] = {}
     nexts = []
-    for number, job in reversed(list(enumerate(design.jobs))):
-        nexts.append(behind.get(job.queue, len(design.jobs)))
+    posted = design.jobs[: design.posted]
+    for number, job in reversed(list(enumerate(posted))):
+        nexts.append(behind.get(job.queue, len(posted)))
         behind[job.queue] = number
-    return [*made, Column("J_NEXT", tuple(nexts[::-1]), wide["W_JOBS"])]
+    parents = [job.parent for job in design.jobs[len(posted) :]]
+    more = tuple(len(posted) + parents.index(each) if each in parents else 0 for each in range(len(posted)))
+    most = tuple(max(job.members for job in design.jobs if job.parent == each) for each in range(len(posted)))
+    return [
+        *made,
+        Column("J_NEXT", tuple(nexts[::-1]), wide["W_JOBS"]),
+        Column("J_MORE", more, wide["W_JOB"]),
+        Column("J_MOST", most),
+    ]
 
 
 def _queue_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
-    allowed = tuple(sum(1 << core for core in cores) for cores in design.queues)
+    allowed = tuple(sum(1 << core for core in set(each.cores)) for each in design.queues)
     numbers = [job.queue for job in design.jobs]
     first = tuple(map(numbers.index, range(len(design.queues))))
-    return [Column("Q_CORES", allowed, len(design.cores)), Column("Q_FIRST", first, wide["W_JOBS"])]
+    many = [len(each.cores) for each in design.queues]
+    return [
+        Column("Q_CORES", allowed, len(design.cores)),
+        Column("Q_FIRST", first, wide["W_JOBS"]),
+        Column("Q_SPLIT", tuple(("", "fixed", "auto").index(each.split) for each in design.queues), 2),
+        Column("Q_PLACE", firsts(many)),
+        Column("Q_MEMBERS", tuple(many)),
+        Column("QP_CORE", tuple(core for each in design.queues for core in each.cores), wide["W_CORE"]),
+    ]
+
+
+def _link_tables(design: Design) -> list[Table]:
+    """The tables of the links between cores."""
+    of_segments = [
+        (program, segment, first)
+        for (_, program), first in zip(design.programs, _first_vectors(design), strict=True)
+        for segment in program.segments
+    ]
+    sends: list[list[tuple[int, int]]] = []
+    for _, segment, first in of_segments:
+        # first what is visible first, then by name
+        rows = [(each.visible_cycles, each.node, first[each]) for each in segment.writes if each.sent]
+        sends.append([(row, cycles) for cycles, _, row in sorted(rows)])
+    most = [1] * len(design.cores)
+    for plan, program in design.programs:
+        blocks = sum(
+            program.stages[each.stage_row].blocks for each in program.segments for one in each.writes if one.sent
+        )
+        most[plan.number] = max(most[plan.number], blocks * max(job.steps for job in design.jobs))
+    sent = {
+        (plan.number, one.memory)
+        for plan, program in design.programs
+        for each in program.segments
+        for one in each.writes
+        if one.sent
+    }
+    timed = tuple(
+        int(program.timed) for _, program in design.programs for each in program.segments for _ in each.writes
+    )
+    return [
+        (
+            "Links between cores: of each segment its rows in X_; V_ row and cycles from a turn until it may be sent",
+            [
+                Column("S_SEND", firsts(map(len, sends))),
+                Column("S_SENDS", tuple(map(len, sends))),
+                Column("X_VECTOR", tuple(row for own in sends for row, _ in own)),
+                Column("X_CYCLES", tuple(cycles for own in sends for _, cycles in own)),
+                Column("V_TIMED", timed),
+                Column("C_RATE", tuple(map(design.rate, range(len(design.cores)))), INTEGER),
+                Column("C_SENDS", tuple(most), INTEGER),
+                Column("C_HOMES", tuple(int(design.homes(core)) for core in range(len(design.cores))), INTEGER),
+                Column(
+                    "M_SENT",
+                    tuple(int((plan.number, each.number) in sent) for plan in design.cores for each in plan.memories),
+                    INTEGER,
+                ),
+            ],
+        )
+    ]
+
+
+def _first_vectors(design: Design) -> Iterator[dict[WriteRow, int]]:
+    """For each program the place of each of its vectors in V_."""
+    place = 0
+    for _, program in design.programs:
+        writes = [write for segment in program.segments for write in segment.writes]
+        yield {write: place + number for number, write in enumerate(writes)}
+        place += len(writes)
 
 
 def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:

@@ -1,18 +1,25 @@
-"""What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters."""
+"""What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters.
+
+And weights that come from a memory beside the chip: where they are, and how they find their way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake, refuse
+from lstmsim.machines.column.npu import TURN_CYCLES
+from lstmsim.machines.column.plan import Plan
 from lstmsim.machines.column.rtl.lanes.lane import Pass
 from lstmsim.machines.column.rtl.lanes.lanes_module import SPACES, Write
+from lstmsim.machines.column.rtl.layout import INTEGER, Column, bits_of, firsts
 from lstmsim.machines.column.rtl.picking import Shifts
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, Program, StageRow
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
@@ -107,7 +114,7 @@ def too_large(design: Design) -> list[Mistake]:
     for plan in design.cores:
         ep = plan.core.ep
         sizes = {
-            "weights": plan.weight_words * parts_of(plan.rows * ep * precision.weight_bits),
+            "weights": design.weight_words(plan) * parts_of(plan.rows * ep * precision.weight_bits),
             "frames": plan.frame_words * parts_of(ep * precision.vector_bits),
         }
         mistakes += [_too_large(space, plan.number) for space, size in sizes.items() if size > _MOST]
@@ -116,10 +123,141 @@ def too_large(design: Design) -> list[Mistake]:
 
 def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
     """Give the writes of all weights, a word a tile, in the order of issue."""
-    for plan, row, own in _rows(design, passes):
-        tiles = _tiles(plan, row, own)
-        rows = _packed(tiles.reshape(len(tiles), -1), design.precision.weight_bits)
-        yield from _writes("weights", plan.number, row.weight_base, rows)
+    place = {plan.number: 0 for plan in design.cores}
+    for plan, program in design.programs:
+        for row in program.stages:
+            rows = _tile_bits(design, plan, row, passes[program.model, row.layer, row.direction])
+            kept = [tile for tile in range(len(rows)) if not program.streamed(row, tile // row.block_tiles)]
+            first = place[plan.number] if design.memory is not None else row.weight_base
+            yield from _writes("weights", plan.number, first, rows[kept])
+            place[plan.number] += len(kept)
+
+
+def stream_text(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> str:
+    """Give the words of the memory from which weights are streamed, a line each, in the order of use."""
+    lines = []
+    for plan, program in design.programs:
+        for row in program.stages:
+            rows = _tile_bits(design, plan, row, passes[program.model, row.layer, row.direction])
+            own = [bits for tile, bits in enumerate(rows) if program.streamed(row, tile // row.block_tiles)]
+            lines += [f"{int.from_bytes(np.packbits(bits, bitorder='little').tobytes(), 'little'):x}\n" for bits in own]
+    return "".join(lines)
+
+
+def streaming(plan: CorePlan, jobs: Sequence[Job], weights: Plan) -> CorePlan:
+    """The core with the row blocks that it streams."""
+    programs: list[Program | None] = []
+    for program in plan.programs:
+        if program is not None:
+            job = next(each for each in jobs if each.model == program.model and plan.number in each.cores)
+            cycles = {place: own for place, (_, own) in weights.streams(weights.jobs[job.index], plan.number).items()}
+            rows = [
+                [cycles.get((row.layer, row.direction, block, row.stage), 0) for block in range(row.blocks)]
+                for row in program.stages
+            ]
+            program = replace(program, transfers=tuple(map(tuple, rows)))
+        programs.append(program)
+    return replace(plan, programs=tuple(programs))
+
+
+class _Stream(NamedTuple):
+    """A row block that is transferred in every step."""
+
+    cycles: int  # of its transfer
+    words: int
+    place: tuple[int, int, int, int]  # core, part of a model, row, row block
+
+    @property
+    def bursts(self) -> int:
+        return -(-self.cycles // TURN_CYCLES)
+
+
+def streams(design: Design) -> list[list[list[_Stream]]]:
+    """For each program and each of its phases that has any, the row blocks that are streamed, in the order of use."""
+    made = []
+    for plan, program in design.programs:
+        phases = [
+            [
+                _Stream(cycles, row.block_tiles, (plan.number, program.model, row.number, block))
+                for row in rows
+                for block in range(row.blocks)
+                if (cycles := program.streamed(row, block))
+            ]
+            for rows in program.phases
+        ]
+        made.append([each for each in phases if each])
+    return made
+
+
+def _row_blocks(plan: CorePlan) -> Iterator[tuple[StageRow, int, bool]]:
+    """All row blocks of a core, and whether they are streamed."""
+    for program in plan.programs:
+        for row in () if program is None else program.stages:
+            for block in range(row.blocks):
+                yield row, block, program is not None and program.streamed(row, block) > 0
+
+
+def stream_counts(design: Design) -> list[tuple[str, int]]:
+    """The plain numbers of weights that come from the memory beside the chip."""
+    every = [each for program in streams(design) for phase in program for each in phase]
+    tiles = [plan.rows * plan.core.ep * design.precision.weight_bits for plan in design.cores]
+    return [
+        ("STREAMS", int(design.memory is not None)),
+        ("W_STREAM", bits_of(len(every) - 1 if every else 0)),
+        ("W_BURST", bits_of(max((each.bursts for each in every), default=1))),
+        ("PREFETCH", design.memory.prefetch_blocks if design.memory else 1),
+        ("BURST_CYCLES", TURN_CYCLES),
+        ("MEMORY_LATENCY", design.memory.latency_cycles if design.memory else 0),
+        ("MOST_TILE_BITS", max(tiles) if design.memory else 1),
+        ("STREAM_WORDS", max(1, sum(each.words for each in every))),
+    ]
+
+
+STREAM_TITLE = (
+    "Streamed weights: G_: phases of a program; KP_: their row blocks in K_; BK_: all row blocks, whether they are\n"
+    "// streamed, and what is added to a tile's number of a word; C_: words that stay, words of a slot"
+)
+
+
+def stream_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    """The columns of weights that come from the memory beside the chip."""
+    of_programs = streams(design)
+    phases = [phase for program in of_programs for phase in program]
+    every = [each for phase in phases for each in phase]
+    bursts = bits_of(max((each.bursts for each in every), default=1))
+    first, count = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
+    for (plan, program), place, own in zip(design.programs, firsts(map(len, of_programs)), of_programs, strict=True):
+        first[plan.number, program.model], count[plan.number, program.model] = place, len(own)
+    keys = [(plan.number, model) for plan in design.cores for model in range(len(design.models))]
+    moved: list[int] = []
+    for plan in design.cores:
+        stays = 0
+        for row, block, streamed in _row_blocks(plan):
+            there = row.weight_base + block * row.block_tiles
+            moved.append(-there if streamed else stays - there)
+            stays += 0 if streamed else row.block_tiles
+    blocks = [streamed for plan in design.cores for _, _, streamed in _row_blocks(plan)]
+    return [
+        Column("G_PHASE", tuple(first.get(key, 0) for key in keys), bits_of(len(phases))),
+        Column("G_PHASES", tuple(count.get(key, 0) for key in keys)),
+        Column("KP_FIRST", firsts(map(len, phases)), 1),
+        Column("KP_COUNT", tuple(map(len, phases))),
+        Column("K_BURSTS", tuple(each.bursts for each in every), bursts),
+        Column("K_CYCLES", tuple(each.cycles for each in every)),
+        Column("K_WORDS", tuple(each.words for each in every)),
+        Column("K_ADDRESS", firsts(each.words for each in every)),
+        Column("P_STREAM", firsts(row.blocks for row in design.rows)),
+        Column("BK_STREAMED", tuple(map(int, blocks))),
+        Column("BK_MOVED", tuple(moved) if design.memory else (0,) * len(moved), wide["W_WEIGHT"]),
+        Column("C_STAYS", tuple(plan.stored[0] for plan in design.cores), INTEGER),
+        Column("C_BLOCK_WORDS", tuple(plan.stored[1] for plan in design.cores), INTEGER),
+    ]
+
+
+def _tile_bits(design: Design, plan: CorePlan, row: StageRow, own: FixedArithmetic) -> NDArray[np.uint8]:
+    """The bits of the tiles of a stage, in the order of issue."""
+    tiles = _tiles(plan, row, own)
+    return _packed(tiles.reshape(len(tiles), -1), design.precision.weight_bits)
 
 
 def _rows(
@@ -140,7 +278,7 @@ def _tiles(plan: CorePlan, row: StageRow, own: FixedArithmetic) -> Integers:
     for read in row.reads:
         for number, (gate, slot) in enumerate(zip(gates, read.slots, strict=True)):
             if slot >= 0:
-                part = own.matrix(gate.sums[slot].name, read.vector)
+                part = own.matrix(gate.sums[slot].name, read.vector)[row.first_unit : row.first_unit + row.unit_count]
                 matrix[: row.unit_count, number, column : column + read.elements] = part
         column += read.groups * ep
     blocks = matrix.reshape(row.blocks, row.units * row.gates, sum(groups), ep).transpose(0, 2, 1, 3)
@@ -221,7 +359,8 @@ def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: 
         adapter = own.adapters[each.name]
         shift = np.where(adapter.factor > 0, _cut(adapter.shift, precision) + shifts.left, 0)
         parts = ((adapter.factor, "factor"), (shift, "shift"), (adapter.bias, "bias"))
-        bits = np.concatenate([_packed(values[:, None], fields[name]) for values, name in parts], axis=1)
+        mine = slice(row.first_unit, row.first_unit + row.unit_count)
+        bits = np.concatenate([_packed(values[mine, None], fields[name]) for values, name in parts], axis=1)
         words[units // row.units, units % row.units, number] = bits
     own_turns = words.reshape(row.blocks * turns, -1)
     # the last block may have fewer turns

@@ -58,12 +58,12 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
 @pytest.mark.parametrize(
     ("job", "core", "chip", "place"),
     [
-        ({"split": "rows"}, {}, {}, "job j: split"),
-        ({"split": "auto"}, {}, {}, "job j: split"),
         ({"queue_limit": 1}, {}, {}, "job j: queue_limit"),
         ({"patience": 5}, {}, {}, "job j: patience"),
         ({}, {"ep": 2, "tree_inputs": 4, "cat": 2, "latency": {"add": 2}}, {}, "chip c: cores.0.latency.add"),
-        ({"model": LARGE}, {"weight_kib": 1}, {"memory": {"gb_per_s": 1}}, "chip c: memory"),
+        # a block of 8 tiles comes in 7 cycles
+        ({"model": LARGE}, {"weight_kib": 1}, {"memory": {"gb_per_s": 8}}, "chip c: memory"),
+        ({"model": LARGE, "split": "rows"}, {"weight_kib": 1}, {"memory": {"gb_per_s": 1}}, "chip c: memory"),
     ],
 )
 def test_what_hardware_cannot_do_is_refused_with_its_key(
@@ -92,6 +92,17 @@ def test_what_plays_no_part_is_taken(job: dict[str, Any], core: dict[str, Any]) 
     """A split over one core, a configurable tail with `add: 1`, weights that fit."""
     cores = 1 if "split" in job else 2
     assert not generated.refusals(load_scenario(_mapping(job, core, cores)), None)
+
+
+def test_weights_of_two_models_that_take_turns_are_refused_and_one_that_is_streamed_is_not() -> None:
+    mapping = _mapping({"model": LARGE, "cores": [0]}, {"weight_kib": 1}, memory={"gb_per_s": 1})
+    assert not generated.refusals(load_scenario(mapping), None)
+    mapping["jobs"].append({**mapping["jobs"][0], "name": "k", "model": {**LARGE, "name": "other"}, "cores": [1]})
+    assert not generated.refusals(load_scenario(mapping), None)
+    mapping["jobs"][1]["cores"] = [0]
+    (mistake,) = generated.refusals(load_scenario(mapping), None)
+    assert mistake.location == "chip c: memory"
+    assert "take turns" in mistake.sentence
 
 
 def test_a_key_of_many_jobs_is_told_once() -> None:

@@ -284,7 +284,7 @@ def parameter_writes(core: CoreLanes, passes: Mapping[Pass, FixedArithmetic]) ->
         own = passes[model, row.layer, row.direction]
         for number, (kind, name, stage) in enumerate(core.parameters):
             if (kind, stage) == (row.kind, row.stage):
-                values = own.parameters[name].tolist()
+                values = own.parameters[name].tolist()[row.first_unit :]
                 yield from _lanes_of(core, row, values, ("parameters", 0, number, len(core.parameters)))
 
 
@@ -300,7 +300,7 @@ def initial_writes(
             held = initial_states(passes[model, row.layer, row.direction], stimulus, row.layer, row.direction)
             for number, (kind, name, stage) in enumerate(core.states):
                 if (kind, stage) == (row.kind, row.stage):
-                    values = held[name].tolist()
+                    values = held[name].tolist()[row.first_unit :]
                     yield from _lanes_of(core, row, values, ("initial", own.initial, number, len(core.states)))
 
 
@@ -361,8 +361,8 @@ def _field_deep(core: CoreLanes, name: str, cycle: int) -> str:
 def _head(core: CoreLanes, letter: str, cycle: int, more: str = "") -> str:
     """The statement that writes the fields of a line up to its word."""
     number = f"P_NUMBER[{_field_deep(core, 'row', cycle)} * P_NUMBER_B +: P_NUMBER_B]"
-    job, *others = (_field_deep(core, name, cycle) for name in ("job", "step", "unit", "units"))
-    listed = ",\n            ".join([job, number, *others])
+    own, *others = (_field_deep(core, name, cycle) for name in ("job", "step", "unit", "units"))
+    listed = ",\n            ".join([f"J_PARENT[{own} * J_PARENT_B +: J_PARENT_B]", number, *others])
     return f'$fwrite(log_file, "{letter} %0d %0d %0d %0d %0d %0d {more}", cycle,\n            {listed});'
 
 

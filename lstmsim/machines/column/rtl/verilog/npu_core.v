@@ -2,13 +2,18 @@
 `default_nettype none
 
 module npu_core (
-  clock, reset, admit, admit_job, ended, frames_posted, host_write, host_address, host_data,
+  clock, reset, admit, admit_job, results, ended, active, parent, home, cores, links, links_data, sending, link,
+  link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word,
+  frames_posted, host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   parameter CORE = 0;
   `include "npu_core.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer PORTS = OUTPUTS + (SPLITS != 0 ? CORES : 0);
+  localparam DATA = MOST_RATE * VECTOR_BITS;
+  localparam MAP = MOST_MEMBERS * W_CORE;
   localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
 
   input wire clock;
@@ -16,8 +21,29 @@ module npu_core (
   // Contexts that are taken at the edge that ends this cycle, and by which jobs.
   input wire [THREADS-1:0] admit;
   input wire [THREADS*W_JOB-1:0] admit_job;
-  // Contexts whose jobs finish in the next cycle.
-  output wire [THREADS-1:0] ended;
+  // Contexts of which the tail has everything in the next cycle; contexts whose jobs finish in the next cycle.
+  output wire [THREADS-1:0] results;
+  input wire [THREADS-1:0] ended;
+  // Where jobs are split: npu_split.v has the first four, npu_exchange.v the others.
+  input wire [THREADS-1:0] active;
+  input wire [THREADS*W_JOB-1:0] parent;
+  input wire [THREADS*W_THREAD-1:0] home;
+  input wire [THREADS*MAP-1:0] cores;
+  input wire [CORES*W_LINK-1:0] links;
+  input wire [CORES*DATA-1:0] links_data;
+  output wire [THREADS-1:0] sending;
+  output wire [W_LINK-1:0] link;
+  output wire [DATA-1:0] link_data;
+  // Where weights are streamed, npu_stream.v: what the threads ask for; weights that come.
+  input wire [THREADS-1:0] s_granted;
+  output wire [THREADS-1:0] s_asks;
+  output wire [THREADS*W_STREAM-1:0] s_block;
+  output wire [THREADS*W_BURST-1:0] s_burst;
+  output wire [THREADS*W_WEIGHT-1:0] s_place;
+  input wire [THREADS-1:0] s_arrives;
+  input wire s_write;
+  input wire [W_WEIGHT-1:0] s_write_place;
+  input wire [MOST_TILE_BITS-1:0] s_word;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
   input wire host_write;
@@ -123,25 +149,82 @@ module npu_core (
   localparam integer FIRST = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
   localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
   function integer early(input integer outputs);
-    // Whether the token of each write has gone far enough two cycles before it.
+    // Whether the token of each write has gone far enough two cycles before it. Where jobs are split, what comes over
+    // the links is not known that early.
     integer o;
     begin
-      early = 1;
+      early = SPLITS == 0;
       for (o = 0; o < outputs; o = o + 1)
         if (CONVERT + M_VISIBLE_CYCLES[(FIRST + o) * M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B] < 4) early = 0;
     end
   endfunction
   localparam integer EARLY = early(OUTPUTS);
 
+  // What becomes visible, of this core (EARLY: a cycle early) and of others.
+  wire [PORTS-1:0] p_valid;
+  wire [PORTS*W_THREAD-1:0] p_thread;
+  wire [PORTS*W_COUNTER-1:0] p_counter;
+  wire [PORTS*W_UNIT-1:0] p_units;
+  wire [PORTS-1:0] p_last;
+  wire [CORES-1:0] r_valid;
+  wire [CORES*W_ELEMENT-1:0] r_element;
+  wire [CORES*W_UNIT-1:0] r_count;
+  wire [W_ELEMENT-1:0] s_element;
+  wire [W_OUTPUT-1:0] s_output;
+  wire [MAP-1:0] o_cores;
+  generate
+    if (SPLITS != 0) begin : linked
+      wire [CORES*W_THREAD-1:0] r_thread;
+      wire [CORES*W_COUNTER-1:0] r_counter;
+      wire [CORES*W_UNIT-1:0] r_units;
+      wire [CORES-1:0] r_last;
+      npu_receiver #(.CORE(CORE)) receiver (
+        .parent(parent), .active(active), .home(home), .links(links), .r_valid(r_valid), .r_thread(r_thread),
+        .r_counter(r_counter), .r_units(r_units), .r_last(r_last), .r_element(r_element), .r_count(r_count)
+      );
+      npu_exchange #(.CORE(CORE)) exchange (
+        .clock(clock), .reset(reset), .t_valid(t_valid), .t_thread(t_thread), .t_row(t_row), .t_segment(t_segment),
+        .t_number(t_number), .t_unit(t_unit), .t_write(t_write), .t_last_block(t_last_block), .parent(parent),
+        .home(home), .sending(sending), .s_element(s_element), .s_output(s_output), .link(link)
+      );
+      npu_choose #(.WIDTH(MAP), .COUNT(THREADS), .INDEX(W_THREAD)) cores_of_tile (
+        .words(cores), .index(o_thread), .word(o_cores)
+      );
+      assign p_valid = {r_valid, v_valid};
+      assign p_thread = {r_thread, v_thread};
+      assign p_counter = {r_counter, v_counter};
+      assign p_units = {r_units, v_units};
+      assign p_last = {r_last, v_last};
+    end else begin : alone
+      assign {p_valid, p_thread, p_counter, p_units, p_last} = {v_valid, v_thread, v_counter, v_units, v_last};
+      assign {sending, link, r_valid, r_element, r_count, s_element, s_output, o_cores} = 0;
+    end
+  endgenerate
+
+  wire [W_WEIGHT-1:0] weight;
+  generate
+    if (STREAMS != 0) begin : streamed
+      npu_stream #(.CORE(CORE)) stream (
+        .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .o_valid(o_valid), .o_thread(o_thread),
+        .o_row(o_row), .o_block(o_block), .o_weight(o_weight), .o_last(o_last), .granted(s_granted), .asks(s_asks),
+        .ask_block(s_block), .ask_burst(s_burst), .ask_place(s_place), .weight(weight)
+      );
+    end else begin : stays
+      assign weight = o_weight;
+      assign {s_asks, s_block, s_burst, s_place} = 0;
+    end
+  endgenerate
+
   npu_issue #(.CORE(CORE), .EARLY(EARLY)) issue (
     .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
-    .frames_posted(frames_posted), .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter),
-    .v_units(v_units), .v_last(v_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
-    .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
-    .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
-    .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid), .b_thread(b_thread),
-    .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn),
-    .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write), .cycle_name(cycle_name)
+    .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .v_valid(p_valid), .v_thread(p_thread),
+    .v_counter(p_counter), .v_units(p_units), .v_last(p_last), .f_valid(f_valid), .f_thread(f_thread),
+    .o_valid(o_valid), .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step),
+    .o_block(o_block), .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
+    .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid),
+    .b_thread(b_thread), .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank),
+    .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write),
+    .cycle_name(cycle_name)
   );
 
   npu_tail #(.CORE(CORE), .EARLY(EARLY)) tail (
@@ -158,7 +241,7 @@ module npu_core (
     .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid), .w_thread(w_thread),
     .w_counter(w_counter), .w_units(w_units), .w_last(w_last), .w_element(w_element), .w_count(w_count),
     .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
-    .f_valid(f_valid), .f_thread(f_thread), .e_valid(ended)
+    .f_valid(f_valid), .f_thread(f_thread), .e_valid(results), .home(home)
   );
 
 `ifndef NPU_TIMING_ONLY
@@ -169,21 +252,26 @@ module npu_core (
     if (C_KINDS[CORE * C_KINDS_B +: C_KINDS_B] != 0) begin : numbers
       npu_datapath #(.CORE(CORE)) datapath (
         .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
-        .o_valid(o_valid), .o_read(o_read), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
-        .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
+        .o_valid(o_valid), .o_read(o_read), .o_weight(weight), .o_frame(o_frame), .o_element(o_element),
+        .s_write(s_write), .s_write_place(s_write_place), .s_word(s_word), .o_elements(o_elements), .o_bank(o_bank),
+        .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
         .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block),
         .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
         .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),
         .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid),
-        .w_element(w_element), .w_count(w_count), .y(y)
+        .w_element(w_element), .w_count(w_count), .o_group(o_group), .o_cores(o_cores), .s_element(s_element),
+        .s_output(s_output), .link_data(link_data), .r_valid(r_valid), .r_element(r_element), .r_count(r_count),
+        .links_data(links_data), .y(y)
       );
     end else begin : no_numbers
       assign y = {OUTPUTS*WORD{1'b0}};
+      assign link_data = {DATA{1'b0}};
     end
   endgenerate
   assign h_word = y;
 `else
   assign h_word = {OUTPUTS*WORD{1'b0}};
+  assign link_data = {DATA{1'b0}};
 `endif
 
   // Whose it is: the entry of the delay line at the depth of the write.

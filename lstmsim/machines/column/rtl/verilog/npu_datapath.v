@@ -14,7 +14,8 @@ module npu_datapath #(
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_element, w_count,
-  y
+  s_write, s_write_place, s_word, o_group, o_cores, s_element, s_output, link_data, r_valid, r_element, r_count,
+  links_data, y
 );
 `include "npu_datapath.vh"
   localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
@@ -80,6 +81,22 @@ module npu_datapath #(
   input wire [MEMORIES*W_ELEMENT-1:0] w_element;
   input wire [MEMORIES*W_UNIT-1:0] w_count;
 
+  // Where weights are streamed: a word of a tile that comes.
+  input wire s_write;
+  input wire [W_WEIGHT-1:0] s_write_place;
+  input wire [MOST_TILE_BITS-1:0] s_word;
+  // Where jobs are split: the links of this core and of the others, npu_exchange.v.
+  localparam DATA = MOST_RATE * VECTOR_BITS;
+  input wire [W_GROUP-1:0] o_group;
+  input wire [MOST_MEMBERS*W_CORE-1:0] o_cores;
+  input wire [W_ELEMENT-1:0] s_element;
+  input wire [W_OUTPUT-1:0] s_output;
+  output wire [DATA-1:0] link_data;
+  input wire [CORES-1:0] r_valid;
+  input wire [CORES*W_ELEMENT-1:0] r_element;
+  input wire [CORES*W_UNIT-1:0] r_count;
+  input wire [CORES*DATA-1:0] links_data;
+
   // What is written, a word for each vector memory: the testbench logs it.
   output wire [MEMORIES*WIDTH*VECTOR_BITS-1:0] y;
 
@@ -92,23 +109,36 @@ module npu_datapath #(
 
   // From 3 cycles on the addresses are in a register, so that a read does not begin at the choice of the thread. What
   // is read then may be written in the meantime only by tiles that issue later, and those write more than READ cycles
-  // later.
+  // later. Weights that are streamed, and what other cores have sent, are read at once: others write them.
   localparam ADDRESS = READ > 2 ? 1 : 0;
   localparam MEMORY_READ = READ - ADDRESS;
-  wire [W_WEIGHT-1:0] a_weight;
   wire [W_FRAME-1:0] a_frame;
   wire [W_ELEMENT-1:0] a_element;
-  npu_delay #(.WIDTH(W_WEIGHT + W_FRAME + W_ELEMENT), .CYCLES(ADDRESS)) address_register (
-    .clock(clock), .in({o_weight, o_frame, o_element}), .out({a_weight, a_frame, a_element})
+  npu_delay #(.WIDTH(W_FRAME + W_ELEMENT), .CYCLES(ADDRESS)) address_register (
+    .clock(clock), .in({o_frame, o_element}), .out({a_frame, a_element})
   );
 
   wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
-  npu_memory #(
-    .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_WEIGHT)
-  ) weight_memory (
-    .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
-    .address(a_weight), .data(weights)
-  );
+  generate
+    if (STREAMS != 0) begin : streamed
+      npu_stream_memory #(
+        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
+      ) weight_memory (
+        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+        .stream(s_write), .stream_address(s_write_place), .stream_word(s_word[ARRAY_ROWS*EP*WEIGHT_BITS-1:0]),
+        .address(o_weight), .data(weights)
+      );
+    end else begin : stays
+      wire [W_WEIGHT-1:0] a_weight;
+      npu_delay #(.WIDTH(W_WEIGHT), .CYCLES(ADDRESS)) weight_register (.clock(clock), .in(o_weight), .out(a_weight));
+      npu_memory #(
+        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_WEIGHT)
+      ) weight_memory (
+        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+        .address(a_weight), .data(weights)
+      );
+    end
+  endgenerate
 
   // Word 0 is the frame, word m + 1 comes from vector memory m.
   wire [(MEMORIES+1)*EP*VECTOR_BITS-1:0] sources;
@@ -139,6 +169,35 @@ module npu_datapath #(
   npu_delay #(.WIDTH(1 + W_MEMORY + W_UNIT), .CYCLES(READ)) operand_delay (
     .clock(clock), .in({framed, memory, o_elements}), .out({framed_read, memory_read, elements_read})
   );
+  wire [EP*W_CORE-1:0] from;
+  wire [CORES*EP*VECTOR_BITS-1:0] received;
+  generate
+    if (SPLITS != 0) begin : linked
+      npu_exchanged #(.CORE(CORE)) exchanged (
+        .clock(clock), .w_valid(w_valid), .w_element(w_element), .w_count(w_count), .y(y), .s_element(s_element),
+        .s_output(s_output), .link_data(link_data), .r_valid(r_valid), .r_element(r_element), .r_count(r_count),
+        .links_data(links_data), .o_read(o_read), .o_group(o_group), .o_cores(o_cores), .o_element(o_element),
+        .from(from), .received(received)
+      );
+    end else begin : alone
+      assign {link_data, from, received} = 0;
+    end
+  endgenerate
+  function [EP*VECTOR_BITS-1:0] elsewhere(
+    input [EP*VECTOR_BITS-1:0] own, input [EP*W_CORE-1:0] cores, input [CORES*EP*VECTOR_BITS-1:0] others
+  );
+    // Elements that other cores have computed instead of the own ones.
+    integer e;
+    integer c;
+    begin
+      elsewhere = own;
+      if (SPLITS != 0)
+        for (c = 0; c < CORES; c = c + 1)
+          for (e = 0; e < EP; e = e + 1)
+            if (c != CORE && cores[e*W_CORE +: W_CORE] == c)
+              elsewhere[e*VECTOR_BITS +: VECTOR_BITS] = others[(c*EP + e)*VECTOR_BITS +: VECTOR_BITS];
+    end
+  endfunction
   // Elements that do not count are 0, whatever the memories hold there. So no memory needs initial values.
   reg [EP*VECTOR_BITS-1:0] source;
   reg [EP*VECTOR_BITS-1:0] operand;
@@ -147,6 +206,7 @@ module npu_datapath #(
     source = sources[0 +: EP*VECTOR_BITS];
     for (i = 0; i < MEMORIES; i = i + 1)
       if (!framed_read && memory_read == i) source = sources[(i+1)*EP*VECTOR_BITS +: EP*VECTOR_BITS];
+    source = framed_read ? source : elsewhere(source, from, received);
     for (i = 0; i < EP; i = i + 1)
       operand[i*VECTOR_BITS +: VECTOR_BITS] =
         i < elements_read ? source[i*VECTOR_BITS +: VECTOR_BITS] : {VECTOR_BITS{1'b0}};

@@ -45,7 +45,11 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
 
   genvar g;
   generate
-    if (one_core(QUEUES)) begin : apart
+    if (SPLITS != 0) begin : split
+      npu_dispatch_split all (
+        .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .ended(ended), .admit(admit), .admit_job(admit_job)
+      );
+    end else if (one_core(QUEUES)) begin : apart
       for (g = 0; g < CORES; g = g + 1) begin : cores
         localparam integer THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
         localparam integer QUEUE = queue_of(g);
@@ -198,6 +202,7 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
     head = 0;
     count = 0;
     fewest = 0;
+    t = 0;
     place = 0;
     best_core = 0;
     best_queue = 0;

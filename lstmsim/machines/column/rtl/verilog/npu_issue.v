@@ -4,7 +4,7 @@
 
 module npu_issue (
   clock, reset,
-  admit, admit_job, ended, frames_posted,
+  admit, admit_job, ended, frames_posted, home, arrives,
   v_valid, v_thread, v_counter, v_units, v_last,
   f_valid, f_thread,
   o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
@@ -18,6 +18,7 @@ module npu_issue (
   `include "npu_issue.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer PORTS = OUTPUTS + (SPLITS != 0 ? CORES : 0);
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
   localparam integer SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
   // As many registers as the array has from a tile's addresses to its sum in the accumulator.
@@ -37,12 +38,17 @@ module npu_issue (
   input wire [THREADS-1:0] ended;
   // How many frames are there, by context, of the job that has it in the next cycle.
   input wire [THREADS*W_STEP-1:0] frames_posted;
-  // What becomes visible in the next cycle (EARLY: in the one behind that), by output.
-  input wire [OUTPUTS-1:0] v_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] v_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] v_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] v_units;
-  input wire [OUTPUTS-1:0] v_last;
+  // By thread whose part of the vector memories its job has in the next cycle.
+  input wire [THREADS*W_THREAD-1:0] home;
+  // By thread: weights of a row block have come from the memory beside the chip.
+  input wire [THREADS-1:0] arrives;
+  // What becomes visible in the next cycle (EARLY: in the one behind that), by output; and, where jobs are split, by
+  // core that has sent it.
+  input wire [PORTS-1:0] v_valid;
+  input wire [PORTS*W_THREAD-1:0] v_thread;
+  input wire [PORTS*W_COUNTER-1:0] v_counter;
+  input wire [PORTS*W_UNIT-1:0] v_units;
+  input wire [PORTS-1:0] v_last;
   // A bank that is free from the next cycle on.
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
@@ -79,7 +85,7 @@ module npu_issue (
   output wire [W_CONSTANT-1:0] b_constant;
   output wire [W_ELEMENT-1:0] b_write;
 
-  // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle.
+  // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle, 7 weights.
   output wire [2:0] cycle_name;
 
   wire [THREADS*W_TILE-1:0] tiles;
@@ -88,6 +94,7 @@ module npu_issue (
   wire [THREADS-1:0] hazard;
   wire [THREADS-1:0] backpressure;
   wire [THREADS-1:0] no_frame;
+  wire [THREADS-1:0] no_weights;
   wire [THREADS-1:0] draining;
   wire [THREADS-1:0] grant;
 
@@ -115,8 +122,9 @@ module npu_issue (
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),
         .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
-        .f_valid(f_valid), .f_thread(f_thread),
+        .f_valid(f_valid), .f_thread(f_thread), .home(home[t*W_THREAD +: W_THREAD]), .arrives(arrives[t]),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
+        .no_weights(no_weights[t]),
         .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
         .block_word(blocks[t*W_BLOCK_WORD +: W_BLOCK_WORD])
       );
@@ -148,10 +156,12 @@ module npu_issue (
       for (i = THREADS - 1; i >= 0; i = i - 1)
         if (may[i]) winner = i;
     end
-    for (i = 0; i < THREADS; i = i + 1)
-      if (reset) mask_next[i] = i > 0 || FINE == 0;
-      else mask_next[i] = i > winner || (i == winner && (FINE == 0 || starts));
   end
+  integer n;
+  always @*
+    for (n = 0; n < THREADS; n = n + 1)
+      if (reset) mask_next[n] = n > 0 || FINE == 0;
+      else mask_next[n] = n > winner || (n == winner && (FINE == 0 || starts));
   assign o_valid = chosen && !starts && !reset;
   always @(posedge clock) begin
     if (reset || chosen) mask <= mask_next;
@@ -176,6 +186,7 @@ module npu_issue (
     : |hazard ? 3'd2
     : |backpressure ? 3'd3
     : |no_frame ? 3'd4
+    : |no_weights ? 3'd7
     : |draining ? 3'd5
     : 3'd6;
 

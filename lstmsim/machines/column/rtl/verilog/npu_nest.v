@@ -90,7 +90,14 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire [W_FRAME-1:0] frame = (h0 ? h_start : frame_base) + group;
 
   wire odd = step[0] ^ lag;
-  wire [W_ELEMENT-1:0] two = R_BASE[read * R_BASE_B +: W_ELEMENT] + (odd ? stride : {W_ELEMENT{1'b0}});
+  // Vectors of split jobs lie by their time step.
+  wire timed = SPLITS != 0 && G_TIMED[own_program * G_TIMED_B +: G_TIMED_B] != 0;
+  wire [W_STEP-1:0] time_step = backward ? mirrored : step;
+  wire [W_STEP-1:0] read_step = !lag ? time_step : backward ? time_step + 1'b1 : time_step - 1'b1;
+  wire [W_ELEMENT-1:0] read_time = read_step << STEP_SHIFT;
+  wire [W_ELEMENT-1:0] write_time = time_step << STEP_SHIFT;
+  wire [W_ELEMENT-1:0] apart = timed ? read_time : odd ? stride : {W_ELEMENT{1'b0}};
+  wire [W_ELEMENT-1:0] two = R_BASE[read * R_BASE_B +: W_ELEMENT] + apart;
   wire [W_ELEMENT-1:0] start = source == ALL_X ? x_base : source == ALL_H ? own_base : two;
   wire [W_ELEMENT-1:0] element = start + offset;
   // h before step 0 is 0, if the job does not bring it along.
@@ -100,7 +107,8 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire [W_TURN-1:0] turn = P_TURN_BASE[row * P_TURN_BASE_B +: W_TURN] + turn_offset;
   wire [W_CONSTANT-1:0] constant = P_CONSTANT_BASE[row * P_CONSTANT_BASE_B +: W_CONSTANT] + turn_offset;
   wire [W_UNIT-1:0] units = last_block ? last_units : full_units;
-  assign block_word = {turn, unit, units, constant, write_base};
+  wire [W_ELEMENT-1:0] write = timed ? write_time : write_base;
+  assign block_word = {turn, unit, units, constant, write};
 
   // --- what it waits for: of each counter, a step and the last unit that it reads ---
 

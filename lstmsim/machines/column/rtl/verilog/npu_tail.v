@@ -19,7 +19,7 @@ module npu_tail #(
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count,
-  v_valid, v_thread, v_counter, v_units, v_last, f_valid, f_thread, e_valid
+  v_valid, v_thread, v_counter, v_units, v_last, f_valid, f_thread, e_valid, home
 );
 `include "npu_tail.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
@@ -107,6 +107,7 @@ module npu_tail #(
   output wire f_valid;
   output wire [W_THREAD-1:0] f_thread;
   output wire [THREADS-1:0] e_valid;
+  input wire [THREADS*W_THREAD-1:0] home;
 
   // --- which block starts ---
 
@@ -260,7 +261,7 @@ module npu_tail #(
       localparam integer AHEAD = EARLY ? 2 : AT > 1 ? 1 : 0;
       localparam integer FROM = AT - AHEAD;
       npu_tail_write #(.CORE(CORE), .OUTPUT(g), .AHEAD(AHEAD), .EARLY(EARLY)) write (
-        .clock(clock), .reset(reset), .d_valid(d_valid[FROM]),
+        .clock(clock), .reset(reset), .home(home), .d_valid(d_valid[FROM]),
         .d_thread(d_thread[FROM*W_THREAD +: W_THREAD]), .d_segment(d_segment[FROM*W_SEGMENT +: W_SEGMENT]),
         .d_step(d_step[FROM*W_STEP +: W_STEP]), .d_unit(d_unit[FROM*W_UNIT +: W_UNIT]),
         .d_units(d_units[FROM*W_UNIT +: W_UNIT]), .d_write(d_write[FROM*W_ELEMENT +: W_ELEMENT]),

@@ -12,15 +12,18 @@ module npu_tail_write #(
   // By how many cycles v_* is early.
   parameter EARLY = 0
 ) (
-  clock, reset,
+  clock, reset, home,
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count,
   v_valid, v_thread, v_counter, v_units, v_last
 );
 `include "npu_tail_write.vh"
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
 
   input wire clock;
   input wire reset;
+  // By thread the one whose part of the vector memories it has: not its own if its job has several members here.
+  input wire [THREADS*W_THREAD-1:0] home;
   input wire d_valid;
   input wire [W_THREAD-1:0] d_thread;
   input wire [W_SEGMENT-1:0] d_segment;
@@ -50,8 +53,18 @@ module npu_tail_write #(
   wire last;
   wire [W_ELEMENT-1:0] element;
   wire [W_UNIT-1:0] count;
+  wire [W_THREAD-1:0] writes_to;
+  generate
+    if (C_HOMES[CORE * C_HOMES_B +: C_HOMES_B] != 0) begin : homes
+      npu_choose #(.WIDTH(W_THREAD), .COUNT(THREADS), .INDEX(W_THREAD)) home_of_writer (
+        .words(home), .index(d_thread), .word(writes_to)
+      );
+    end else begin : own
+      assign writes_to = d_thread;
+    end
+  endgenerate
   npu_tail_written #(.CORE(CORE), .OUTPUT(OUTPUT)) written (
-    .d_valid(d_valid), .d_thread(d_thread), .d_segment(d_segment), .d_step(d_step), .d_unit(d_unit), .d_units(d_units),
+    .d_valid(d_valid), .d_thread(writes_to), .d_segment(d_segment), .d_step(d_step), .d_unit(d_unit), .d_units(d_units),
     .d_write(d_write), .d_last(d_last),
     .w_valid(valid), .w_thread(thread), .w_counter(counter), .w_units(units), .w_last(last), .w_element(element),
     .w_count(count)
@@ -132,7 +145,10 @@ module npu_tail_written #(
   assign w_counter = V_COUNTER[vector * V_COUNTER_B +: W_COUNTER];
   assign w_units = d_unit + d_units;
   assign w_last = d_last;
-  assign w_element = (all ? d_write : two) + d_unit + own_part;
+  // Of a split job's vectors the time step has said where.
+  wire timed = SPLITS != 0 && V_TIMED[vector * V_TIMED_B +: V_TIMED_B] != 0;
+  wire [W_ELEMENT-1:0] at_time = V_BASE[vector * V_BASE_B +: W_ELEMENT] + d_write;
+  assign w_element = (timed ? at_time : all ? d_write : two) + d_unit + own_part;
   assign w_count = d_units;
 endmodule
 

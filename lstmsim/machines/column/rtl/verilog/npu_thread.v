@@ -11,8 +11,8 @@ module npu_thread (
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
   frames,
   v_valid, v_thread, v_counter, v_units, v_last,
-  f_valid, f_thread,
-  grant, may, hazard, backpressure, no_frame, draining, tile, block_word
+  f_valid, f_thread, home, arrives,
+  grant, may, hazard, backpressure, no_frame, no_weights, draining, tile, block_word
 );
   parameter CORE = 0;
   parameter THREAD = 0;
@@ -21,6 +21,8 @@ module npu_thread (
   `include "npu_thread.vh"
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  // With what comes over the links of other cores.
+  localparam integer PORTS = OUTPUTS + (SPLITS != 0 ? CORES : 0);
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
 
   input wire clock;
@@ -40,20 +42,25 @@ module npu_thread (
   input wire ended;
   // How many frames are there of the job that has the context in the next cycle.
   input wire [W_STEP-1:0] frames;
-  input wire [OUTPUTS-1:0] v_valid;
-  input wire [OUTPUTS*W_THREAD-1:0] v_thread;
-  input wire [OUTPUTS*W_COUNTER-1:0] v_counter;
-  input wire [OUTPUTS*W_UNIT-1:0] v_units;
-  input wire [OUTPUTS-1:0] v_last;
+  input wire [PORTS-1:0] v_valid;
+  input wire [PORTS*W_THREAD-1:0] v_thread;
+  input wire [PORTS*W_COUNTER-1:0] v_counter;
+  input wire [PORTS*W_UNIT-1:0] v_units;
+  input wire [PORTS-1:0] v_last;
   input wire f_valid;
   input wire [W_THREAD-1:0] f_thread;
+  // Whose part of the vector memories the job has in the next cycle, where a job may have several threads of the core.
+  input wire [W_THREAD-1:0] home;
+  // The weights of a row block have come from the memory: they are there in the next cycle.
+  input wire arrives;
   // The tile issues in this cycle.
   input wire grant;
-  // Whether it may, and why not: at most one of these five is 1.
+  // Whether it may, and why not: at most one of these six is 1.
   output reg may;
   output wire hazard;
   output wire backpressure;
   output wire no_frame;
+  output wire no_weights;
   output wire draining;
   output wire [W_TILE-1:0] tile;
   output wire [W_BLOCK_WORD-1:0] block_word;
@@ -83,6 +90,25 @@ module npu_thread (
   assign no_frame = working && !ready && from_frame;
   assign backpressure = working && ready && no_bank;
   assign draining = occupied && !working;
+  // Row blocks whose weights have come, and whose first tile has not issued.
+  reg [W_SLOT:0] arrived;
+  localparam AT_BLOCK = W_BLOCK_WORD + 3 + W_BANK + W_UNIT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP;
+  function needs_weights(input [W_TILE+W_BLOCK_WORD-1:0] of_tile);
+    // Whether a tile begins a row block whose weights are streamed.
+    reg [W_BLOCK-1:0] block;
+    reg [W_ROW-1:0] row;
+    reg [31:0] number;
+    begin
+      block = of_tile[AT_BLOCK +: W_BLOCK];
+      row = of_tile[AT_BLOCK + W_BLOCK + W_STEP + W_READ +: W_ROW];
+      number = P_STREAM[row * P_STREAM_B +: P_STREAM_B] + {{(32 - W_BLOCK){1'b0}}, block};
+      needs_weights = STREAMS != 0 && of_tile[W_BLOCK_WORD+2] && BK_STREAMED[number * BK_STREAMED_B +: BK_STREAMED_B];
+    end
+  endfunction
+  wire comes = needs_weights(now);
+  wire comes_behind = needs_weights(behind);
+  wire comes_first = needs_weights(first);
+  assign no_weights = working && ready && !no_bank && comes && arrived == 0;
 
   // The tile at the place.
   wire [W_TILE+W_BLOCK_WORD-1:0] coming;
@@ -100,14 +126,27 @@ module npu_thread (
   localparam AT_ELEMENT = AT_BANK + W_BANK + W_UNIT;
   localparam AT_READ = AT_ELEMENT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP + W_BLOCK + W_STEP;
   wire [W_READ-1:0] read_behind = behind[AT_READ +: W_READ];
-  reg [W_ELEMENT-1:0] own_part;
-  integer m;
-  always @* begin
-    own_part = 0;
-    for (m = 0; m < OUTPUTS; m = m + 1)
-      if (R_MEMORY[read_behind * R_MEMORY_B +: R_MEMORY_B] == m)
-        own_part = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
-  end
+  wire [W_THREAD-1:0] owner = C_HOMES[CORE * C_HOMES_B +: C_HOMES_B] != 0 ? home : THREAD;
+  wire [W_ELEMENT-1:0] own_part;
+  generate
+    if (SPLITS != 0) begin : equal_parts
+      // Where jobs are split, all memories of a core are equal.
+      npu_part #(
+        .WIDTH(W_ELEMENT), .COUNT(1 << W_THREAD), .INDEX(W_THREAD),
+        .PART(M_ELEMENTS[FIRST_MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B])
+      ) part (.index(owner), .word(own_part));
+    end else begin : parts
+      reg [W_ELEMENT-1:0] of_memory;
+      integer m;
+      always @* begin
+        of_memory = 0;
+        for (m = 0; m < OUTPUTS; m = m + 1)
+          if (R_MEMORY[read_behind * R_MEMORY_B +: R_MEMORY_B] == m)
+            of_memory = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
+      end
+      assign own_part = of_memory;
+    end
+  endgenerate
   reg [W_TILE+W_BLOCK_WORD-1:0] own_behind;
   reg [W_TILE+W_BLOCK_WORD-1:0] own_first;
   always @* begin
@@ -117,6 +156,8 @@ module npu_thread (
     // A job's first tile reads a frame, or h before step 0, and takes the thread's first bank.
     own_first = first;
     own_first[AT_BANK +: W_BANK] = THREAD * BANKS;
+    // That of a member may read what another one has sent.
+    if (SPLITS != 0) own_first[AT_ELEMENT +: W_ELEMENT] = first[AT_ELEMENT +: W_ELEMENT] + own_part;
   end
 
   // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that
@@ -136,8 +177,8 @@ module npu_thread (
       always @* begin
         whole_next = whole;
         part_next = part;
-        for (o = 0; o < OUTPUTS; o = o + 1)
-          if (v_valid[o] && v_thread[o*W_THREAD +: W_THREAD] == THREAD
+        for (o = 0; o < PORTS; o = o + 1)
+          if (v_valid[o] && v_thread[o*W_THREAD +: W_THREAD] == owner
               && v_counter[o*W_COUNTER +: W_COUNTER] == c) begin
             whole_next = whole + v_last[o];
             part_next = v_last[o] ? {W_UNIT{1'b0}} : v_units[o*W_UNIT +: W_UNIT];
@@ -185,6 +226,8 @@ module npu_thread (
   wire opens_behind = behind[W_BLOCK_WORD+2];
   wire [W_BANK:0] credits_next = credits - (grant && opens) + (f_valid && f_thread == THREAD);
   wire no_bank_next = (grant ? opens_behind : opens) && credits_next == 0;
+  wire [W_SLOT:0] arrived_next = arrived - (grant && comes) + arrives;
+  wire missing_next = (grant ? comes_behind : comes) && arrived_next == 0;
   always @(posedge clock) begin
     if (reset || ended) occupied <= 1'b0;
     if (reset) working <= 1'b0;
@@ -192,7 +235,8 @@ module npu_thread (
     ready <= grant ? ready_behind : ready_still;
     credits <= credits_next;
     no_bank <= no_bank_next;
-    may <= !reset && (grant ? has_behind && ready_behind : working && ready_still) && !no_bank_next;
+    arrived <= arrived_next;
+    may <= !reset && (grant ? has_behind && ready_behind : working && ready_still) && !no_bank_next && !missing_next;
     if (grant) begin
       now <= own_behind;
       waits <= behind_waits;
@@ -210,7 +254,8 @@ module npu_thread (
       ready <= first_ready;
       credits <= BANKS;
       no_bank <= 1'b0;
-      may <= first_ready;
+      arrived <= 0;
+      may <= first_ready && !comes_first;
       now <= own_first;
       waits <= first_waits;
       has_behind <= !single;

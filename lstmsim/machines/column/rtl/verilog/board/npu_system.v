@@ -154,13 +154,22 @@ module npu_system (
   wire [MEMORIES*W_UNIT-1:0] h_unit;
   wire [MEMORIES*W_UNIT-1:0] h_count;
   wire [MEMORIES*MOST_WORD-1:0] h_word;
+  // No memory beside the chip.
+  wire m_valid;
+  wire [W_CONTEXT-1:0] m_context;
+  wire [W_STREAM-1:0] m_block;
+  wire [W_BURST-1:0] m_burst;
+  wire [W_WEIGHT-1:0] m_place;
   wire chip_reset = state != RUNNING || first;
   npu_top chip (
     .clock(clock), .reset(chip_reset), .jobs_posted(jobs_posted), .frames_job(frames_job),
     .frames_posted(frames_posted), .jobs_ended(jobs_ended), .ended_job(ended_job), .jobs_admitted(jobs_admitted),
     .admitted_job(admitted_job), .host_write(bus_write && !space[3]), .host_address(bus_address),
     .host_data(bus_data), .h_valid(h_valid), .h_job(h_job), .h_row(h_row), .h_step(h_step), .h_unit(h_unit),
-    .h_count(h_count), .h_word(h_word)
+    .h_count(h_count), .h_word(h_word), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst),
+    .m_place(m_place), .m_ready(1'b0), .m_done(1'b0), .m_done_context({W_CONTEXT{1'b0}}), .m_write(1'b0),
+    .m_write_context({W_CONTEXT{1'b0}}),
+    .m_write_place({W_WEIGHT{1'b0}}), .m_word({MOST_TILE_BITS{1'b0}})
   );
   genvar g;
   generate

@@ -17,7 +17,7 @@ module npu_host (clock, loaded, jobs_posted, frames_job, frames_posted, host_wri
   output reg [31:0] host_data;
 
   // The frames that are there of each job.
-  reg [JOBS*W_STEP-1:0] counts;
+  reg [POSTED*W_STEP-1:0] counts;
   integer c;
   always @*
     for (c = 0; c < CONTEXTS; c = c + 1)
@@ -72,20 +72,20 @@ module npu_host (clock, loaded, jobs_posted, frames_job, frames_posted, host_wri
   integer due;
   integer settled;
   integer posted;
-  integer frames [0:JOBS-1];
-  integer next_frame [0:JOBS-1];
+  integer frames [0:POSTED-1];
+  integer next_frame [0:POSTED-1];
   integer j;
   task post;
     // Jobs and frames that are there from the cycle behind `now` on.
     begin
-      while (posted < JOBS && arrival_of(posted) <= now + 1) begin
+      while (posted < POSTED && arrival_of(posted) <= now + 1) begin
         frames[posted] = interval_of(posted) == 0 ? steps_of(posted) : 1;
         next_frame[posted] = arrival_of(posted) + interval_of(posted);
         counts[posted*W_STEP +: W_STEP] <= frames[posted];
         posted = posted + 1;
       end
       jobs_posted <= posted;
-      due = posted < JOBS ? arrival_of(posted) : 32'h7fffffff;
+      due = posted < POSTED ? arrival_of(posted) : 32'h7fffffff;
       for (j = settled; j < posted; j = j + 1)
         if (frames[j] < steps_of(j)) begin
           if (next_frame[j] <= now + 1) begin

@@ -45,6 +45,13 @@ module npu_tb;
   wire [MEMORIES*W_UNIT-1:0] h_count;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
+  wire m_valid, m_ready, m_done, m_write;
+  wire [W_CONTEXT-1:0] m_context, m_done_context, m_write_context;
+  wire [W_STREAM-1:0] m_block;
+  wire [W_BURST-1:0] m_burst;
+  wire [W_WEIGHT-1:0] m_place, m_write_place;
+  wire [MOST_TILE_BITS-1:0] m_word;
+
   npu_host host (
     .clock(clock), .loaded(loaded), .jobs_posted(jobs_posted), .frames_job(frames_job), .frames_posted(frames_posted),
     .host_write(host_write), .host_address(host_address), .host_data(host_data)
@@ -55,7 +62,14 @@ module npu_tb;
     .jobs_admitted(admit), .admitted_job(admit_job),
     .host_write(host_write), .host_address(host_address), .host_data(host_data),
     .h_valid(h_valid), .h_job(h_job), .h_row(h_row), .h_step(h_step), .h_unit(h_unit), .h_count(h_count),
-    .h_word(h_word)
+    .h_word(h_word), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst), .m_place(m_place),
+    .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+    .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
+  );
+  npu_weight_store store (
+    .clock(clock), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst), .m_place(m_place),
+    .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+    .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
   );
 
   // The number of the present cycle; -1 is the cycle before cycle 0, in which the reset is still high.
@@ -147,7 +161,8 @@ module npu_tb;
   task log_tile(input integer core);
     begin
       $fwrite(log_file, "I %0d %0d %0d %0d %0d %0d %0d %0d", cycle,
-        o_thread[core*W_THREAD +: W_THREAD], o_job[core*W_JOB +: W_JOB],
+        o_thread[core*W_THREAD +: W_THREAD],
+        J_PARENT[o_job[core*W_JOB +: W_JOB] * J_PARENT_B +: J_PARENT_B],
         P_NUMBER[o_row[core*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], o_step[core*W_STEP +: W_STEP],
         o_block[core*W_BLOCK +: W_BLOCK], R_CODE[o_read[core*W_READ +: W_READ] * R_CODE_B +: R_CODE_B],
         o_group[core*W_GROUP +: W_GROUP]);
@@ -165,6 +180,7 @@ module npu_tb;
         3'd3: $fwrite(log_file, "backpressure");
         3'd4: $fwrite(log_file, "input");
         3'd5: $fwrite(log_file, "drain");
+        3'd7: $fwrite(log_file, "weights");
         default: $fwrite(log_file, "idle");
       endcase
       end_line(core);
@@ -184,19 +200,21 @@ module npu_tb;
       end
   endtask
 
-  integer last;
+  integer last, last_place;
   integer best;
   task log_admissions;
-    // In the order of jobs.
+    // In the order of jobs, then of contexts.
     begin
-      last = -1;
+      {last, last_place} = -64'd1;
       best = 0;
       while (best < CONTEXTS) begin
         best = CONTEXTS;
         for (c = CONTEXTS - 1; c >= 0; c = c - 1)
-          if (admit[c] && job_of(c) > last && (best == CONTEXTS || job_of(c) < job_of(best))) best = c;
+          if (admit[c] && (job_of(c) > last || (job_of(c) == last && c > last_place))
+              && (best == CONTEXTS || job_of(c) <= job_of(best))) best = c;
         if (best < CONTEXTS) begin
           last = job_of(best);
+          last_place = best;
           $fwrite(log_file, "A %0d %0d %0d", cycle, best % STRIDE, last);
           end_line(best / STRIDE);
         end
@@ -259,7 +277,7 @@ module npu_tb;
         log_visible;
 `endif
         if (|jobs_ended) log_ends;
-        done = ended_jobs == JOBS || (limit != 0 && cycle > limit);
+        done = ended_jobs == POSTED || (limit != 0 && cycle > limit);
       end
       if (cycle >= 0 && !done) begin
         if (|admit) log_admissions;
