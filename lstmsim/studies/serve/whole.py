@@ -64,8 +64,8 @@ def condensed(program: Program) -> Program:
         alone, sizes = variants[own]
         tasks.append(replace(task, variants=alone, sizes=sizes, buffers=(), gang=gangs[own]))
     # nothing runs on memories and links any more, but what they are called says which resource a job takes
-    own = ((Unit("job", "fifo"),) if not core.shared else core.units for core in program.cores)
-    cores = tuple(replace(core, units=units, accounted=0) for core, units in zip(program.cores, own, strict=True))
+    jobs = ((Unit("job", "fifo"),) if not core.shared else core.units for core in program.cores)
+    cores = tuple(replace(core, units=units, accounted=0) for core, units in zip(program.cores, jobs, strict=True))
     return replace(program, cores=cores, tasks=tuple(tasks))
 
 
