@@ -246,7 +246,8 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
         parts["saturated"] = saturated
     offered = max(*parts.values(), stopped)
     together = len(threads) > 1 and any(core.shared for core in program.cores)
-    unsure = _unsure(parts, preemption, certain if together else offered)
+    where = "in the memory that cores share" if shared == MEMORY else f"on the {shared}s that cores share"
+    unsure = _unsure(parts, preemption, certain if together else offered, where)
     unknown = other and not whole and saturated >= 1
     worst = max(parts.get(shared, 0.0), 0.0 if unknown or whole else saturated)
     if preemption is not None and preemption.load is not None:
@@ -281,12 +282,12 @@ def _preemption(
     return demands.preemption_of(chip, ranked, tuple(threads))
 
 
-def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
-    """Say what is missing to know whether the load is below 1; nothing if it is known."""
+def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float, shared: str) -> str:
+    """Say what is missing to know whether the load is below 1; nothing if it is known. `shared`: where jobs meet."""
     if least < 1 <= parts.get("saturated", 0.0):
         return (
-            "the load is below that of a backlog, whose requests begin together and meet in the memory that cores "
-            "share, for those that come at random may not: how much below is not known"
+            f"the load is below that of a backlog, whose requests begin together and meet {shared}, for those that "
+            "come at random may not: how much below is not known"
         )
     if preemption is None or max(parts.values()) >= 1 or preemption.most < 1 or preemption.least >= 1:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, log, sqrt
+from math import inf, isclose, log, sqrt
 from typing import Any
 
 from lstmsim.base.errors import Mistake, refuse
@@ -184,7 +184,8 @@ class _Search:
         if self.best is None:
             return
         for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
-            if all(run.rate != rate for run in self.runs):
+            # a middle of the bracket is there already, whatever the last digits of either
+            if not any(isclose(run.rate, rate) for run in self.runs):
                 self.kept(rate)
 
     def kept(self, rate: float) -> bool | None:

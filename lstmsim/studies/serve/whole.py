@@ -63,7 +63,9 @@ def condensed(program: Program) -> Program:
         own = _footprint(task)
         alone, sizes = variants[own]
         tasks.append(replace(task, variants=alone, sizes=sizes, buffers=(), gang=gangs[own]))
-    cores = tuple(replace(core, units=(Unit("job", "fifo"),), accounted=0) for core in program.cores)
+    # nothing runs on memories and links any more, but what they are called says which resource a job takes
+    jobs = ((Unit("job", "fifo"),) if not core.shared else core.units for core in program.cores)
+    cores = tuple(replace(core, units=units, accounted=0) for core, units in zip(program.cores, jobs, strict=True))
     return replace(program, cores=cores, tasks=tuple(tasks))
 
 

@@ -54,6 +54,14 @@ def search(
     return Saturation(best, worst, bound, runs, undecided)
 
 
+def test_no_rate_is_tried_twice_where_a_probe_lies_on_a_middle() -> None:
+    """Two thirds of the way to three quarters of the bracket is its middle, but for the last digit."""
+    high = 733_427.3624823695
+    answer = search(lambda rate: rate, high / 100, high, 600_000, tolerance=0.2)
+    shown = [f"{run.rate:,.1f}" for run in answer.runs]
+    assert len(set(shown)) == len(shown) == 6
+
+
 @given(st.floats(1, 1000), st.floats(1.01, 1000), st.floats(0, 1.2), st.floats(1e-6, 0.5), st.integers(0, 4))
 def test_the_step_is_between_what_was_found(low: float, times: float, place: float, tol: float, probes: int) -> None:
     high = low * times

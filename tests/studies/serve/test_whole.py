@@ -107,6 +107,24 @@ def test_what_two_jobs_want_of_one_memory_is_not_served_as_a_whole() -> None:
     assert engines.totals(whole).makespan_cycles == engines.totals(program).makespan_cycles
 
 
+def test_memories_and_links_of_whole_jobs_keep_their_names_in_the_load() -> None:
+    arrival = {"kind": "poisson", "rate_per_second": 50_000}
+    job = {"model": SMALL, "steps": 2, "arrival": arrival}
+    npu = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 64, "ep": 4, "vp": 16, "count": 2}]}
+    linked = npu | {"devices": {"count": 2, "latency_cycles": 9, "width": 4}}
+    for chip, how, name in (
+        ("xeon-gold-5122", {"threads": 4, "weights": "cold"}, "memory"),
+        (linked, {"split": "rows"}, "link"),
+    ):
+        scenario = load_scenario({"chip": chip, "jobs": [{**job, **how}]})
+        whole = serving_program(scenario.chip, scenario.jobs)
+        assert whole.cores[0].units[0].name == "job"
+        load = lstmsim.serve({"chip": chip, "jobs": [{**job, **how}]}, requests=200).serving.load
+        assert load is not None
+        assert name in load.parts
+        assert "job" not in load.parts
+
+
 @pytest.mark.parametrize(
     "changes",
     [
