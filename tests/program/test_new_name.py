@@ -69,6 +69,7 @@ assert (GLOSSARY["refresh"], held_words("refresh", {}), _next_wait("refresh", {}
 )
 assert "stall: refresh" in wait_names() and colour_of(state_word("refresh"))[1] >= PALE
 assert "--w-refresh:light-dark(#CCCCCC,#222222)" in look_rules()
+assert "--w-refresh-ink:light-dark(#444444,#AAAAAA)" in look_rules()
 assert 'id="p-w-refresh"' in patterns()
 timeline = build_timeline(program, trace, ["t"], "chip", 250.0)
 (legend,) = plot(timeline).legends

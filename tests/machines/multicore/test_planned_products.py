@@ -67,7 +67,7 @@ def test_text_json_and_page_tell_it(tmp_path: Path) -> None:
     assert text.count("\nPLANS: ") == 1
     (line,) = [each for each in text.splitlines() if each.startswith("lstm-2x512 ") and " x [x|h]" in each]
     assert line.split()[1] == "0..1"
-    assert answer["note"].split() == text[text.index("planned with") : text.index("\n\nSTAMP")].split()
+    assert answer["note"].split() == text[text.index("planned with") :].split("\n\n")[0].split()
     assert [each["layers"] for each in answer["products"]] == [[0, 1], [0], [0], [0]]
     lstmsim.save_report(run, str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
