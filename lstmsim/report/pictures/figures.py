@@ -170,7 +170,7 @@ class Picture(Figure):
     numbers: Iterable[Iterable[Any]] = ()
     look: Look = SCREEN
     caption: str = ""
-    _saved: bool = False  # whether it is being written
+    _saved = False
 
     def fit(self, width: float, height: float, fixed: float = 0.0) -> None:
         """Give the picture its size: so many inches, or the width of its look, and then less high too.
@@ -240,7 +240,7 @@ class Picture(Figure):
             self._saved = False
 
     def draw(self, renderer: Any) -> None:
-        """Draw the picture; `renderer`: of matplotlib. While it is written, what has yet to be laid out is no more."""
+        """Draw the picture; `renderer`: of matplotlib. A call for the layout alone, while it is written, draws nothing."""
         engine = self.get_layout_engine()
         if self._saved and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)
