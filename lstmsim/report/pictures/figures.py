@@ -240,7 +240,7 @@ class Picture(Figure):
             self._saved = False
 
     def draw(self, renderer: Any) -> None:
-        """Draw the picture; `renderer`: of matplotlib. A call for the layout alone, while it is written, draws nothing."""
+        """Draw the picture; `renderer`: of matplotlib. A call for the layout alone, on writing, draws nothing."""
         engine = self.get_layout_engine()
         if self._saved and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)
