@@ -13,7 +13,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +96,21 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 @cache
-def _listen() -> None:
-    """Have files noted from here on. It can never be undone, and makes all that runs later slower."""
-    sys.addaudithook(_note)
+def _listener() -> partial[Any]:
+    """What the interpreter calls from now on, at each `id()` too. It can never be undone, so what it calls can change.
+
+    While nobody asks it looks into an empty mapping: a call without a frame takes all that runs later little.
+    """
+    listener: partial[Any] = partial(_IDLE)
+    sys.addaudithook(listener)
+    return listener
+
+
+_IDLE: Callable[..., Any] = {}.get
+
+
+def _listen(called: Callable[..., Any]) -> None:
+    _listener().__setstate__((called, (), {}, None))  # type: ignore[attr-defined]
 
 
 def _files() -> None:
@@ -386,11 +398,12 @@ def _one(draw: random.Random) -> None:
         arguments += _option(draw, draw.choice(options))
     before = _hashes()
     global READ
-    _listen()
     READ = set()
+    _listen(_note)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         done = call(*arguments)
+    _listen(_IDLE)
     read, READ = READ, None
     if command == "merge":
         read |= {os.path.realpath(each) for each in arguments[2:4]}

@@ -91,6 +91,14 @@ def test_edited_texts_are_read_as_the_library_reads_them_or_left(number: int) ->
     assert plain > 10
 
 
+@pytest.mark.parametrize("text", ["3", "-0.5", "sjf", "true", "null", "a:b c - d", "../x/y.z", '"a: #b"', "27x18"])
+def test_a_value_alone_is_plain(text: str) -> None:
+    assert same_or_left(text)
+    for piece in PIECES:
+        same_or_left(text + piece)
+        same_or_left(piece + text)
+
+
 def test_what_comes_with_lstmsim_is_plain() -> None:
     for path in [*chip_files().values(), *model_files().values()]:
         assert same_or_left(path.read_text(encoding="utf-8")), path
@@ -113,7 +121,7 @@ def test_what_comes_with_lstmsim_is_plain() -> None:
             "[.inf]",
         ),
         *('{"a": "\\n"}', '{"a": "\t"}', '{"a": "é"}', "[1] 2", "[1]\n---\n[2]", "{a:1}", "['a']", "{a\n: 1}"),
-        *('["a\nb"]', "[", "[[", '{"a": [}', "1", '"a"', "", "[?a]", "[1]]", "{]", "[:]", "[,]", "[" * 100_000),
+        *('["a\nb"]', "[", "[[", '{"a": [}', "1 # c", '"a" b', "", "[?a]", "[1]]", "{]", "[:]", "[,]", "[" * 100_000),
         *(
             "a: True",
             "a:",

@@ -3,6 +3,7 @@
 A text is of this kind, and is read here as the library reads it, or it is left to the library: printable ASCII; block
 mappings and lists, flow ones over any lines, comments; words and numbers without exponents, texts in double quotes
 without backslashes, folded texts (`>-`) of one paragraph; every key with a value, and no key twice. JSON is such YAML.
+One number, word or text alone is, too.
 """
 
 from __future__ import annotations
@@ -55,6 +56,12 @@ class _Reader:
     def __init__(self, text: str, name: str) -> None:
         self.text, self.at, self.depth, self.document = text, 0, 0, Document(None, name, Path())
         self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        alone = _SCALAR.fullmatch(text)
+        if alone is not None:
+            # what an override gives
+            kind = alone.lastindex or 0
+            self.document.data, self.at = self._scalar(0, (), kind, alone[kind]), len(text)
+            return
         self._matched(_BEGIN)
         if text[self.at : self.at + 1] in ("{", "["):
             self.document.data = self._flow((), *self._token())

@@ -17,6 +17,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.csv_table import CsvWriter
@@ -169,6 +170,7 @@ class Picture(Figure):
     numbers: Iterable[Iterable[Any]] = ()
     look: Look = SCREEN
     caption: str = ""
+    _saved = False
 
     def fit(self, width: float, height: float, fixed: float = 0.0) -> None:
         """Give the picture its size: so many inches, or the width of its look, and then less high too.
@@ -225,6 +227,25 @@ class Picture(Figure):
         for text, name in zip(box.get_texts(), names, strict=True):
             text.set_parse_math(False)
             text.set_text(name)
+
+    def savefig(self, *place: Any, **given: Any) -> None:
+        """Write the picture as matplotlib does, with the same bytes.
+
+        matplotlib draws a picture twice: first for its layout alone, into nothing. Here it is only laid out then.
+        """
+        self._saved = True
+        try:
+            super().savefig(*place, **given)
+        finally:
+            self._saved = False
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the picture; `renderer`: of matplotlib. A call for the layout alone, on writing, draws nothing."""
+        engine = self.get_layout_engine()
+        if self._saved and isinstance(engine, ConstrainedLayoutEngine):
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()
