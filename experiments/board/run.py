@@ -89,7 +89,7 @@ def text(small: bool = False) -> str:
         "The real-time factor is the time of a frame over the time from one frame to the next: below 1 keeps up.",
         f"The PLL is asked for {CLOCK_MHZ} MHz; MHz are what nextpnr says of the placed design, bridge included (one",
         "seed of placement: a few MHz say nothing). Times are those at this clock. No bitstream was loaded.",
-        f"Latencies are the defaults but `convert: {LATENCY['convert']}`, with which the adapter has all its registers.",
+        f"Latencies: `convert: {LATENCY['convert']}`, with which the adapter has all its registers, else the defaults.",
         "No verdict hangs on an assumed latency: the Verilog is written with the latencies of the simulated chip.",
         *(f"Sizes of {design.name}: {design.source}." for design in DESIGNS if design.source),
         "",
