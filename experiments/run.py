@@ -35,17 +35,19 @@ def main(name: str | None = None) -> None:
         parser.add_argument("experiment", choices=sorted(each.parent.name for each in HERE.glob("*/run.py")))
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md and figure.png")
+    size.add_argument("--write", action="store_true", help="refresh expected.md, and figure.png if there is one")
     arguments = parser.parse_args()
     chosen = name or arguments.experiment
+    script = HERE / chosen / "pictures.py"
+    drawn = script.exists()
     with readers_may_leave():
         text = load(chosen).text(arguments.small)
         if arguments.write:
             (HERE / chosen / "expected.md").write_text(text, encoding="utf-8")
-            write_figure(chosen)
+            if drawn:
+                write_figure(chosen)
         print(text)
-    script = HERE / chosen / "pictures.py"
-    if script.exists():
+    if drawn:
         print(f"pictures: `python {os.path.relpath(script)} FOLDER` draws them", file=sys.stderr)
 
 

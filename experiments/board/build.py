@@ -77,12 +77,14 @@ def main() -> None:
     for design in DESIGNS:
         if arguments.only not in (None, design.name):
             continue
-        table = rows() | {design.name: measured(design, arguments.folder, arguments.seeds)}
+        row = measured(design, arguments.folder, arguments.seeds)
+        # read after the build, which takes long: another may have written its row meanwhile
+        table = rows() | {design.name: row}
         with TABLE.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(table[each.name] for each in DESIGNS if each.name in table)
-        print(f"built {design.name}: {table[design.name]['median_mhz']} MHz")
+        print(f"built {design.name}: {row['median_mhz']} MHz")
 
 
 if __name__ == "__main__":

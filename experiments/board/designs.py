@@ -9,6 +9,9 @@ from typing import Any
 BOARD = "ulx3s-85f"
 #: The clock that the PLL is asked for, in MHz: what the placed design must reach.
 CLOCK_MHZ = 60
+#: Latencies with which no path of the adapter has more than one multiplier or one adder (docs/rtl.md section 8); the
+#: others, `read` and `multiply` among them, are the defaults, which have all their registers.
+LATENCY = {"convert": 7}
 _PRECISION = {"formats": "shared", "shift": "common"}
 
 
@@ -21,6 +24,7 @@ class Design:
     scenario: its keys.
     frame_ms: time from one frame to the next.
     options: further arguments of `lstmsim.run_rtl`.
+    source: where the sizes come from; empty: chosen here.
     """
 
     name: str
@@ -28,10 +32,12 @@ class Design:
     scenario: dict[str, Any]
     frame_ms: float
     options: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
 
 
 def _scenario(name: str, jobs: list[dict[str, Any]], **core: Any) -> dict[str, Any]:
-    chip = {"kind": "column-npu", "name": name, "frequency_mhz": CLOCK_MHZ, "cores": [core]}
+    cores = [{**core, "latency": LATENCY}]
+    chip = {"kind": "column-npu", "name": name, "frequency_mhz": CLOCK_MHZ, "cores": cores}
     return {"name": name, "chip": chip, "jobs": jobs, "precision": _PRECISION}
 
 
@@ -64,6 +70,9 @@ DESIGNS = (
         _scenario("keywords", [{"model": _lstm("keywords", 118, 10), "steps": 49}], npe=16, ep=2, vp=8, tail_width=1),
         20.0,
         {"random_weights": 0},
+        # of a second in windows of 40 ms there are 49
+        "`Basic_LSTM1` in train_commands.txt of github.com/ARM-software/ML-KWS-for-MCU, the code of Hello Edge "
+        "(arXiv:1711.07128): model_size_info 118, dct_coefficient_count 10, window_stride_ms 20, window_size_ms 40",
     ),
     Design(
         "silero-vad",

@@ -14,7 +14,7 @@ from typing import Any
 
 import lstmsim
 from experiments.board.build import rows
-from experiments.board.designs import BOARD, CLOCK_MHZ, DESIGNS, Design
+from experiments.board.designs import BOARD, CLOCK_MHZ, DESIGNS, LATENCY, Design
 from lstmsim.base.errors import InputError
 from lstmsim.studies.rtl.synthesis import family_of, fitted
 
@@ -69,7 +69,7 @@ def silero_rows() -> list[str]:
     lines = []
     chosen = DESIGNS[-1].scenario
     for npe, ep, vp, lanes in ARRAYS:
-        core = {"npe": npe, "ep": ep, "vp": vp, "tail_width": lanes}
+        core = {"npe": npe, "ep": ep, "vp": vp, "tail_width": lanes, "latency": LATENCY}
         scenario = {**chosen, "chip": {**chosen["chip"], "cores": [core]}}
         cycles = lstmsim.run(scenario).report.makespan_cycles / frames(DESIGNS[-1])
         verdict = "fits"
@@ -89,7 +89,9 @@ def text(small: bool = False) -> str:
         "The real-time factor is the time of a frame over the time from one frame to the next: below 1 keeps up.",
         f"The PLL is asked for {CLOCK_MHZ} MHz; MHz are what nextpnr says of the placed design, bridge included (one",
         "seed of placement: a few MHz say nothing). Times are those at this clock. No bitstream was loaded.",
+        f"Latencies: `convert: {LATENCY['convert']}`, with which the adapter has all its registers, else the defaults.",
         "No verdict hangs on an assumed latency: the Verilog is written with the latencies of the simulated chip.",
+        *(f"Sizes of {design.name}: {design.source}." for design in DESIGNS if design.source),
         "",
         "| design | cycles a frame | MHz | us a frame | real-time factor | ms between frames |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
