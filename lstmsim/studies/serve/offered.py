@@ -125,8 +125,8 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
         load = replace(load, unsure=rest.unsure if rest else "")
     moves = _moves(scenario, offers)
     if moves and load.offered < 1 <= load.offered + moves and not load.unsure:
-        text = f"moves of states may bring the load to {load.offered + moves:.3g}, and how much less they bring is not known"
-        load = replace(load, unsure=text, relaxation=None)
+        text = f"moves of states may bring the load to {load.offered + moves:.3g}"
+        load = replace(load, unsure=f"{text}, and how much less they bring is not known", relaxation=None)
     beats = demands.beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
     return Traffic(
         replace(
@@ -144,16 +144,13 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
 
 
 def _moves(scenario: Scenario, offers: Mapping[str, Offer]) -> float:
-    """The most that moves of states add to the load: if each request moves, on the cores that its entry may use."""
+    """The most that moves of states add to the load: if each request moves, as on cores of one thread."""
     figures, clock = scenario.chip.core_figures, scenario.chip.frequency_mhz * 1e6
     if one_by_one(scenario.chip) or len(figures) == 1:
         return 0.0
     own = {_offer(offers, job).entry or job.tenant: job for job in scenario.jobs if job.session is not None}
     return sum(
-        _offer(offers, job).rate_per_second
-        * job.move_cycles
-        / clock
-        / sum(figures[core].threads for core in job.allowed(len(figures)))
+        _offer(offers, job).rate_per_second * job.move_cycles / clock / len(job.allowed(len(figures)))
         for job in own.values()
     )
 
