@@ -438,6 +438,12 @@ class Scenario:
         own = [text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)]
         idle = (job for job in self.jobs if job.batching is not None and job.batching.idle_keys)
         own += [f"job {job.tenant or job.name}: {job.batching.idle_keys}" for job in idle if job.batching]
+        own += [
+            f"streams {job.tenant or job.name}: a frame on another core than the one before waits {job.move_cycles:,} "
+            "cycles for its states (an assumption, docs/streams.md), counted as waits for input"
+            for job in self.jobs
+            if job.session is not None
+        ]
         return tuple(dict.fromkeys(own))
 
 
