@@ -7,6 +7,7 @@ To add a target, write a folder whose `target.py` fills in `lstmsim.machines.tar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
@@ -37,9 +38,23 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
         program = lowered(target, chip, jobs, templates=templates)
     else:
         program = target.lower(chip, jobs, templates=templates)
+    program = _with_sessions(program, jobs)
     if not isinstance(program, TabledProgram) and max((job.steps for job in jobs), default=0) > _SHORT:
         _check_remembered(program, jobs)
     return program
+
+
+def _with_sessions(program: Program, jobs: Sequence[Job]) -> Program:
+    """The program whose tasks say which states they go on with. No machine knows of it."""
+    sessions = {job.session: None for job in jobs if job.session is not None}
+    if not sessions or isinstance(program, TabledProgram):
+        return program
+    numbers = {session: number for number, session in enumerate(sessions)}
+    tasks = [
+        task if job.session is None else replace(task, session=numbers[job.session], move_cycles=job.move_cycles)
+        for job, task in zip(jobs, program.tasks, strict=False)
+    ]
+    return replace(program, tasks=(*tasks, *program.tasks[len(tasks) :]))
 
 
 def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:

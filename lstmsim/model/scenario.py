@@ -43,6 +43,7 @@ class Offer:
     memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known. Clients forget with
         each request if they think for exponential times (0).
     pinned: whether they belong to streams that were dealt out over the cores of the scenario's own chip.
+    move_cycles: cycles that a request may take more, because its stream's states are moved to its core.
     process: what comes, so that more can be drawn: a description of `lstmsim.traffic.arrivals`, or cycles in order.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
@@ -58,6 +59,7 @@ class Offer:
     requests: int = 0
     memory_seconds: float = 0.0
     pinned: bool = False
+    move_cycles: int = 0
     process: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -263,6 +265,8 @@ class Job:
     states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
         `initial`. No cycle depends on it.
     batching: how the job waits for others, to run together with them; None: it runs alone.
+    session: the stream whose states it goes on with, if these may have to be moved to its core (docs/streams.md).
+    move_cycles: cycles of such a move.
     `InputError` if a value is out of its range.
 
     >>> from lstmsim.model.cells import cell
@@ -297,6 +301,8 @@ class Job:
     weights: str | None = None
     on: OnMachines = field(default=(), compare=False, repr=False)
     batching: Batching | None = None
+    session: tuple[int, int] | None = None
+    move_cycles: int = 0
 
     def __post_init__(self) -> None:
         given: object = self.model
@@ -432,6 +438,12 @@ class Scenario:
         own = [text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)]
         idle = (job for job in self.jobs if job.batching is not None and job.batching.idle_keys)
         own += [f"job {job.tenant or job.name}: {job.batching.idle_keys}" for job in idle if job.batching]
+        own += [
+            f"streams {job.tenant or job.name}: a frame on another core than the one before waits {job.move_cycles:,} "
+            "cycles for its states (an assumption, docs/streams.md), counted as waits for input"
+            for job in self.jobs
+            if job.session is not None
+        ]
         return tuple(dict.fromkeys(own))
 
 

@@ -19,7 +19,7 @@ from lstmsim.base.errors import ProgramError
 from lstmsim.base.records import record
 
 #: The version of the format. The core reads one version (`flat.hpp`).
-FORMAT = 5
+FORMAT = 6
 
 
 @record
@@ -63,6 +63,7 @@ _COLUMNS = {
     "tasks": "profile release frame_interval key key_from_arrival after behind starts ends until",
     "barriers": "arrivals",
     "pools": "most wait policy ragged",
+    "sessions": "session move",
 }
 #: All tables, in their order.
 FLAT_TABLES: Mapping[str, FlatTable] = {
@@ -198,6 +199,7 @@ LIMITS: dict[tuple[str, str], tuple[int, int]] = {
     ("tasks", "frame_interval"): (0, _CYCLES),
     ("tasks", "key"): (-_KEY, _KEY),
     ("barriers", "arrivals"): (1, _CYCLES),
+    ("sessions", "move"): (0, _CYCLES),
 }
 
 

@@ -168,6 +168,9 @@ class Writer:
                     self.profile(task, places, variants[same])
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
             rows += [-1 if each is None else each for each in _LINKS(task)]
+        if any(task.session is not None for task in tasks):
+            for task in tasks:
+                self.rows["sessions"] += (-1 if task.session is None else task.session, task.move_cycles)
 
     def cores(self, program: Program) -> None:
         """Write cores, their units, and what their memories hold.
@@ -396,6 +399,10 @@ def check_rows(flat: FlatProgram) -> None:
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, return_index=True)[1]] = False
     refuse_row("weight_sets", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
+    tasks, sessions = len(flat.table("tasks")), flat.column("sessions", "session")
+    if len(sessions) not in (0, tasks):
+        raise ProgramError(f"table sessions: has {len(sessions)} rows, not none or one for each of {tasks} tasks")
+    refuse_row("sessions", sessions, (sessions < -1) | (sessions >= tasks), f"session is {{}}, not -1 to {tasks - 1}")
     check_packed(flat)
     check_limits(flat)
 

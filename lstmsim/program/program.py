@@ -246,6 +246,9 @@ class Task:
     until: a barrier; the task does not finish before it has opened.
     pool: number of the pool in which it waits; None: it runs alone. All tasks of a pool have equal cores and gangs.
     sizes: its variants in a batch of 2, 3, ..., as many as there can be. Buffers are those of the task alone.
+    session: number of the session whose states the task reads and leaves; None: it belongs to none.
+    move_cycles: for so many cycles after its admission the task issues nothing, if the task of its session that was
+        admitted last has another first core.
     length: its steps. A batch runs the variants of its longest member, of equal ones that whose turn comes first, and
         rounds those of the first in turn.
     """
@@ -273,6 +276,8 @@ class Task:
     pool: int | None = None
     sizes: tuple[tuple[tuple[int, tuple[Phase, ...]], ...], ...] = ()
     length: int = 0
+    session: int | None = None
+    move_cycles: int = 0
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:

@@ -165,6 +165,7 @@ class _Reader:
 
     def tasks(self) -> list[Task]:
         profiles = [self._profile(row) for row in self.rows("profiles")]
+        sessions = self.rows("sessions") or [[-1, 0]] * len(self.names.tasks)
         return [
             Task(
                 name=name,
@@ -177,9 +178,11 @@ class _Reader:
                 starts=some(starts),
                 ends=some(ends),
                 until=some(until),
+                session=some(session),
+                move_cycles=move,
                 **profiles[profile],
             )
-            for name, (
+            for name, (session, move), (
                 profile,
                 release,
                 frame_interval,
@@ -190,7 +193,7 @@ class _Reader:
                 starts,
                 ends,
                 until,
-            ) in zip(self.names.tasks, self.rows("tasks"), strict=True)
+            ) in zip(self.names.tasks, sessions, self.rows("tasks"), strict=True)
         ]
 
     def cores(self) -> tuple[Core, ...]:

@@ -164,6 +164,7 @@ def validate(program: Program) -> None:
                 )
         faults.extend(f"task {task.name}: {fault}" for fault in _moldable(task, program.cores))
     faults += _pools(program)
+    faults += _sessions(program)
     faults += barrier_faults(program) if not faults else ()
     if faults:
         raise ProgramError("\n".join(faults))
@@ -183,6 +184,21 @@ def _pools(program: Program) -> Iterator[str]:
                 yield f"task {task.name}: goes on step by step and has {task.length} steps"
             if task.gang or task.weight_set or task.starts is not None or task.until is not None:
                 yield f"task {task.name}: goes on step by step, so it has no gang, no weight set and no barriers"
+
+
+def _sessions(program: Program) -> Iterator[str]:
+    """Yield what is wrong with tasks whose states may have to be moved."""
+    preempting = any(task.preempts for task in program.tasks)
+    for task in program.tasks:
+        if task.session is None:
+            if task.move_cycles:
+                yield f"task {task.name}: moves states for {task.move_cycles} cycles and belongs to no session"
+            continue
+        if not 0 <= task.session < len(program.tasks) or task.move_cycles < 0:
+            text = f"is in session {task.session} of {len(program.tasks)}, and moves take {task.move_cycles} cycles"
+            yield f"task {task.name}: {text}"
+        if preempting or task.pool is not None or task.moldable:
+            yield f"task {task.name}: has a session, so it waits in no pool and is not moldable, and no task preempts"
 
 
 def _core(index: int, core: Core) -> Iterator[str]:

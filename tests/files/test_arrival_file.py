@@ -198,7 +198,7 @@ def test_keys_of_other_kinds_and_numbers_that_do_not_fit() -> None:
     [(key, text)] = arrival_mistakes(ArrivalEntry(kind="stream", frame_ms=10, rate_per_second=5))
     assert (key, text) == (
         "rate_per_second",
-        "is no key of stream; its keys: frame_ms, start_cycle, streams, phases and session",
+        "is no key of stream; its keys: frame_ms, start_cycle, streams, phases, session and move_cycles",
     )
     [(key, text)] = arrival_mistakes(ArrivalEntry(kind="fixed", interval_cycles=10, path="a.csv"))
     assert key == "path"

@@ -158,6 +158,11 @@ class _Walk:
         late = operation.frame - 1
         if late >= 0 and (job.frame_interval or late) and arrived + step * job.frame_interval + late == cycle:
             yield self.came, (row, task, cycle)
+        began = int(index.stints.begin[stint])
+        moves = job.session is not None and began < began + job.move_cycles == cycle
+        # it did move if the row says so
+        if moves and index.trace.issue("input_until")[row] == cycle:
+            yield self.moved, (row, stint, cycle)
         if operation.takes is not None:
             place = index.freer(row, phase, iteration, number)
             freer = index.last_row(stint, *place) if place is not None else -1
@@ -193,6 +198,12 @@ class _Walk:
         arrived = int(self.index.trace.task("arrived")[task])
         self.add(arrived, cycle, _INPUT, "input", row)
         return self.arrived(row, task, arrived)
+
+    def moved(self, row: int, stint: int, cycle: int) -> tuple[int, int] | None:
+        """What was before the states of a task's session were on its core at `cycle`."""
+        began = int(self.index.stints.begin[stint])
+        self.add(began, cycle, _INPUT, "input", row)
+        return self.admitted(row, stint, began)
 
     def ended(self, stint: int, cycle: int, held_by: str) -> tuple[int, int] | None:
         """What was before the end of a stint at `cycle`: its last result, else the barrier until which it lasted."""

@@ -31,7 +31,7 @@ _ROOM = 400
 def form_of(flat: FlatProgram) -> FlatProgram:
     """The program without operations and needs, as `run_points` takes it."""
     names = ("head", "causes", "cores", "units", "held", "weight_sets", "groups", "places", "thread_slots", "profiles")
-    more = ("variants", "phases", "extras", "buffers", "bodies", "tasks", "barriers", "pools")
+    more = ("variants", "phases", "extras", "buffers", "bodies", "tasks", "barriers", "pools", "sessions")
     return flat_program({name: flat.table(name) for name in names + more})
 
 

@@ -258,6 +258,8 @@ class Dispatcher(Arrivals):
         self.admitted: dict[int, int] = {}
         #: Of a task that has run and waits: core, context, since when, and who led its batch (-1: it ran alone).
         self.paused: dict[int, tuple[int, int, int, int]] = {}
+        #: Of each session the core on which its states are.
+        self.homes: dict[int, int] = {}
         self.pools = [Company(pool) for pool in program.pools]
         self.env.process(self.dispatcher())
 
@@ -362,7 +364,7 @@ class Dispatcher(Arrivals):
             loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: weight_set.loading])
         for core in dict.fromkeys(place):
             self.memories[core].enter(weight_set, loads)
-        thread_slots = self.thread_slots(place)
+        thread_slots, opens = self.thread_slots(place), self.now + self.move(each.task, place[0])
         thread = Thread(
             number=each.number,
             task=each.task,
@@ -374,7 +376,8 @@ class Dispatcher(Arrivals):
             thread_slots=tuple(thread_slots),
             first=first,
             barriers=self.barriers,
-            finish=self.now,
+            finish=opens,
+            opens=opens,
             loads=loads,
             batch=tuple(batch),
             ragged=each.task.pool is not None and self.pools[each.task.pool].ragged,
@@ -397,9 +400,18 @@ class Dispatcher(Arrivals):
             if each.task.frame_interval or late:
                 self.env.process(self.frames(thread, late))
         self.ring_all(thread)
+        if opens > self.now:
+            self.ring_at(thread, opens)
         if thread.over:
             self.env.process(self.leave(thread, self.now))
         self.arrive_at(each.task.starts, self.now)
+
+    def move(self, task: Task, core: int) -> int:
+        """How long the states of an admitted task's session move to its core; from now on they are there."""
+        if task.session is None:
+            return 0
+        before, self.homes[task.session] = self.homes.get(task.session, core), core
+        return 0 if before == core else task.move_cycles
 
     def thread_slots(self, place: Place) -> list[tuple[int, int]]:
         """(core, context) of each member of a task that takes a place: the lowest free context of its core.

@@ -73,6 +73,7 @@ class Thread:
     """A task that runs, from its admission (or return) to its finish or pause. Times are in cycles.
 
     arrived, since: when the task came; when it was admitted or went on.
+    opens: when the states of its session are on its core; it issues nothing before.
     thread_slots: (core, context) of each member.
     first, stop: boundaries at which the thread begins, and pauses (None if it does not).
     streams, heads: for each stream, the operations that follow and the next operation.
@@ -109,6 +110,7 @@ class Thread:
     clear: int = 0
     loads: int = 0
     loaded: int = 0
+    opens: int = 0
     batch: tuple[Waiting, ...] = ()
     ragged: bool = False
     parts: list[int] = field(default_factory=list)
@@ -223,6 +225,8 @@ class Thread:
 
     def waits(self, head: Head) -> Iterator[tuple[str, int]]:
         """What holds `head` back: the cause, and the cycle from which it no longer does; `NEVER` if not known yet."""
+        if self.opens > self.since:
+            yield "input", self.opens
         for need in head.operation.needs:
             yield need.cause, self.over_at(head, need)
         if head.operation.frame:

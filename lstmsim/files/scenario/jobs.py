@@ -21,7 +21,7 @@ from lstmsim.files.scenario.batching import batching_of, check_batching_of_job, 
 from lstmsim.files.scenario.entries import JobRecord, check_cores, job_names, named_cores
 from lstmsim.files.scenario.first_states import ZERO, check_initial, names_job
 from lstmsim.files.scenario.models import STAND_IN, ChipRead, Numbers, file_path, frames_path
-from lstmsim.files.scenario.pinned import homes_of, is_pinned
+from lstmsim.files.scenario.pinned import is_pinned, keys_of_streams
 from lstmsim.files.scenario.request_schema import ArrivalEntry, StepsEntry
 from lstmsim.files.scenario.schema import InitialEntry, JobEntry, ScenarioFile, Text, check
 from lstmsim.files.yaml.document import Document, document_of
@@ -150,17 +150,17 @@ def _jobs(read: ReadScenario, coming: Sequence[Sequence[Coming]]) -> Iterator[Jo
     keys = [read.keys_of_jobs(place) for place in range(len(read.records))]
     places = count()
     unique = iter(job_names([each.key[0] for each in read.records], list(map(len, coming))))
-    for each, shared, each_of in zip(read.records, keys, coming, strict=True):
+    for index, (each, shared, each_of) in enumerate(zip(read.records, keys, coming, strict=True)):
         follows = each.follows is not None
         tenants = each.tenants or [each.tenant] * len(each_of)
         numbers = islice(each.steps.drawn(), len(each_of))
         streams = isinstance(each.entry.arrival, ArrivalEntry)
-        homes = homes_of(each.entry, read.chip) if streams else []
-        for (arrival, after, due), number, tenant, home in zip(
-            each_of, numbers, tenants, islice(endlessly(homes or [shared["cores"]]), len(each_of)), strict=True
+        turns = keys_of_streams(each.entry, read.chip, index) if streams else []
+        for (arrival, after, due), number, tenant, turn in zip(
+            each_of, numbers, tenants, islice(endlessly(turns or [{}]), len(each_of)), strict=True
         ):
             own = {"name": next(unique), "steps": number, "arrival": arrival, "after": after, "tenant": tenant}
-            own["cores"] = home
+            own |= turn
             own["states_of"] = after if follows else None
             place = next(places)
             if each.entry.density:
@@ -231,6 +231,8 @@ def offers_of(read: ReadScenario, requests: Sequence[int]) -> dict[str, Offer]:
             from lstmsim.traffic.arrivals import offer_of
 
             offer = replace(offer_of(firsts[-1].process, clock), pinned=is_pinned(each.entry))
+            if isinstance(stated, ArrivalEntry):
+                offer = replace(offer, move_cycles=stated.move_cycles)
         elif isinstance(stated, list):
             offer = estimated_offer(sorted(stated), clock)
         offer = replace(offer, entry=each.tenant, lengths=each.steps.shares, requests=ends)

@@ -1,12 +1,13 @@
-"""Streams whose states stay on one core (`session: pinned`): where each runs, and what that does not go with."""
+"""Streams whose states stay on one core (`session: pinned`) or are moved (`moved`): what that does not go with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from lstmsim.base.checks import DataPath
 from lstmsim.files.scenario.request_schema import ArrivalEntry
-from lstmsim.files.scenario.schema import JobEntry
+from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.target import Target
 from lstmsim.model.scenario import Chip
@@ -23,6 +24,10 @@ def pinned_faults(entry: JobEntry, chip: Chip | None, target: Target | None) -> 
     >>> [path for path, _ in pinned_faults(JobEntry(model=STAND_IN, arrival=arrival, split="rows"), None, None)]
     [('split',)]
     """
+    if isinstance(entry.arrival, ArrivalEntry) and entry.arrival.session == "moved":
+        yield from _moved_faults(entry, entry.arrival, chip)
+    elif isinstance(entry.arrival, ArrivalEntry) and "move_cycles" in entry.arrival.given:
+        yield ("arrival", "move_cycles"), "means something with session moved only: leave it out"
     if not is_pinned(entry):
         return
     if entry.split is not None:
@@ -39,6 +44,48 @@ def pinned_faults(entry: JobEntry, chip: Chip | None, target: Target | None) -> 
     if chip is not None and chip.core_figures[0].spreads:
         text = "jobs of this machine run on several cores at once, so that no core has a stream's states"
         yield ("arrival", "session"), f"{text}: choose anywhere"
+
+
+def _moved_faults(entry: JobEntry, arrival: ArrivalEntry, chip: Chip | None) -> Iterator[tuple[DataPath, str]]:
+    """Say what streams whose states move do not go with, each with the path of the key in the entry."""
+    if "move_cycles" not in arrival.given:
+        yield ("arrival", "move_cycles"), "required key is missing for session moved"
+    if entry.split is not None:
+        yield ("split",), "a moved stream has its states on one core: leave it out, or choose session anywhere"
+    if entry.batching is not None:
+        text = "the states of one stream are moved, not those of a batch"
+        yield ("batching",), f"{text}: leave it out, or choose session anywhere"
+    if not isinstance(entry.steps, int | None):
+        yield ("steps",), "frames of moved streams have one number of steps"
+    if arrival.streams > MOST_UNEVEN:
+        yield ("arrival", "streams"), f"at most {MOST_UNEVEN:,} streams are moved, got {arrival.streams:,}"
+    if chip is not None and chip.core_figures[0].spreads:
+        text = "jobs of this machine run on several cores at once, so that no core has a stream's states"
+        yield ("arrival", "session"), f"{text}: choose anywhere"
+
+
+def order_faults(order: ScenarioFile) -> Iterator[tuple[str, str]]:
+    """Say what keys of a scenario moved streams do not go with: the key and a sentence."""
+    arrivals = [each.arrival for each in order.jobs]
+    if not any(isinstance(each, ArrivalEntry) and each.session == "moved" for each in arrivals):
+        return
+    if order.preemption:
+        yield "preemption", "frames whose states are moved are not interrupted: leave it out, or choose session pinned"
+    if order.placement != "least-loaded":
+        text = "the core that has a moved stream's states is not preferred"
+        yield "placement", f"{text}: choose least-loaded, or session pinned"
+
+
+def keys_of_streams(entry: JobEntry, chip: Chip, index: int) -> list[dict[str, Any]]:
+    """Keys of jobs for requests 0, 1, 2 ..., which then begin anew: where they run, or whose states they go on with.
+
+    index: number of the entry. Empty: all requests are alike.
+    """
+    arrival = entry.arrival
+    if isinstance(arrival, ArrivalEntry) and arrival.session == "moved":
+        # also where there is one core: `compare` may run the jobs where there are more
+        return [{"session": (index, stream), "move_cycles": arrival.move_cycles} for stream in range(arrival.streams)]
+    return [{"cores": home} for home in homes_of(entry, chip)]
 
 
 def homes_of(entry: JobEntry, chip: Chip) -> list[tuple[int, ...]]:

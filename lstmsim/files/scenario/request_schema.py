@@ -43,7 +43,7 @@ ARRIVAL_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "periodic": (("interval_cycles", "jitter_cycles"), ("start_cycle", "seed")),
     "poisson": (("rate_per_second",), ("seed",)),
     "bursty": (("on_rate_per_second", "mean_on_ms", "mean_off_ms"), ("seed",)),
-    "stream": (("frame_ms",), ("start_cycle", "streams", "phases", "session")),
+    "stream": (("frame_ms",), ("start_cycle", "streams", "phases", "session", "move_cycles")),
     "closed": (("clients", "think_ms"), ("think", "seed")),
     "file": (("path",), ("job", "job_column", "tenant_column", "speedup", "rows")),
 }
@@ -56,7 +56,9 @@ class ArrivalEntry(Entry):
     rate_per_second: the mean rate of a Poisson process.
     frame_ms: from one frame of a stream to the next.
     phases: how the frames of streams lie to each other: even (spread over a period) or together.
-    session: where a stream's states are: anywhere (frames go to any core), or pinned (all frames to one core).
+    session: where a stream's states are: anywhere (frames go to any core), pinned (all frames to one core), or moved
+        (a frame goes to any core, and pays if the one before it was on another).
+    move_cycles: cycles of a move of one stream's states.
     seed: chooses the random arrivals of a kind.
     path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
@@ -78,7 +80,8 @@ class ArrivalEntry(Entry):
     frame_ms: Milliseconds = 1.0
     streams: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
     phases: Literal["even", "together"] = "even"
-    session: Literal["anywhere", "pinned"] = "anywhere"
+    session: Literal["anywhere", "pinned", "moved"] = "anywhere"
+    move_cycles: Cycles = 0
     clients: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
     think_ms: Annotated[float, Key(low=0, high=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"

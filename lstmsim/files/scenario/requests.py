@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.entries import JobRecord
 from lstmsim.files.scenario.jobs import offers_of
 from lstmsim.files.scenario.models import left_out
-from lstmsim.files.scenario.pinned import homes_of
+from lstmsim.files.scenario.pinned import keys_of_streams
 from lstmsim.files.scenario.request_schema import ArrivalEntry
 from lstmsim.files.scenario.scenario_file import apply_overrides, checked_scenario, open_scenario
 from lstmsim.model.scenario import Job, Scenario
@@ -51,7 +51,8 @@ class Requests:
     """The requests of a scenario.
 
     scenario: one job for each entry and each number of steps that its requests may have, in this order: the templates.
-        Entries of pinned streams have one for each stream, or for each core where all have equally many streams.
+        Entries of pinned and moved streams have one for each stream, or of pinned ones for each core where all have
+        equally many streams.
     coming: the requests in the order of arrival, then of entries, in batches. It can be gone through once.
     count: most requests.
     tenants: every possible tenant, with the name of its model.
@@ -91,11 +92,11 @@ def load_requests(
         if shared["density"] is not None:
             shared["density"] = replace(shared["density"], place=index)
         drawn = InOrder(lengths) if isinstance(each.steps.lengths, int) else each.steps.lengths
-        homes, first = homes_of(each.entry, read.chip), len(jobs)
+        turns, first = keys_of_streams(each.entry, read.chip, index), len(jobs)
         templates = _templates(length_arrays(drawn, each.steps.stream, chunk), lengths, first)
-        if homes:
-            templates = _in_turn(len(homes), first, chunk)
-        own = [Job(**shared | {"cores": home}, steps=steps) for home in homes or [shared["cores"]] for steps in lengths]
+        if turns:
+            templates = _in_turn(len(turns), first, chunk)
+        own = [Job(**shared | turn, steps=steps) for turn in turns or [{}] for steps in lengths]
         jobs += own
         origins += [index] * len(own)
         whose = each.tenants or [each.tenant]

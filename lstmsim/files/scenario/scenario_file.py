@@ -24,6 +24,7 @@ from lstmsim.files.scenario.by_machine import settle
 from lstmsim.files.scenario.entries import JobReader
 from lstmsim.files.scenario.jobs import ReadScenario, build_scenario
 from lstmsim.files.scenario.models import blame, left_out, read_chip, read_model, read_models, read_numbers
+from lstmsim.files.scenario.pinned import order_faults
 from lstmsim.files.scenario.schema import ModelFile, check, chip_entry, scenario_entry
 from lstmsim.files.yaml.document import LABEL, Document, Place, document_of
 from lstmsim.files.yaml.source import copied, copied_data, parse_document, read_document
@@ -145,6 +146,8 @@ def checked_scenario(
     records = JobReader(document, wrong, order, chip, models, single).read()
     if order and any(each.batching is not None for each in order.jobs):
         check_batching(document, order, models, chip)
+    for key, text in order_faults(order) if order else ():
+        document.blame((key,), text)
     # note keys without effect in the choice of jobs and in the chip
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"

@@ -45,7 +45,7 @@ def cell_data(cell: Cell) -> dict[str, Any]:
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
     *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
-    *("cores", "split", "initial", "states_of", "density", "numbers", "on", "batching"),
+    *("cores", "split", "initial", "states_of", "density", "numbers", "on", "batching", "session", "move_cycles"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -85,10 +85,11 @@ def resolved_data(scenario: Scenario) -> dict[str, Any]:
 def loads_again(scenario: Scenario) -> bool:
     """Say whether a file can describe the scenario completely.
 
-    It cannot where jobs come after other jobs (except to begin with their last states), or are ranked in unlike ways.
+    It cannot where jobs come after other jobs (except to begin with their last states), are ranked in unlike ways, or
+    belong to streams whose states are moved.
     """
     ways = {(job.dispatch, job.preempts, job.affinity) for job in scenario.jobs}
-    return len(ways) == 1 and all(job.after == job.states_of for job in scenario.jobs)
+    return len(ways) == 1 and all(job.after == job.states_of and job.session is None for job in scenario.jobs)
 
 
 def _chip(chip: Chip) -> dict[str, Any]:

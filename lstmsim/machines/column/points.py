@@ -39,7 +39,7 @@ _MOST_KEPT = 1024
 #: What a program has of a job, but for its model and its rank.
 _OF_PROGRAMS = attrgetter(
     *("steps", "arrival", "frame_interval", "cores", "batch", "after"),
-    *("preempts", "affinity", "queue_limit", "patience", "threads"),
+    *("preempts", "affinity", "queue_limit", "patience", "threads", "session", "move_cycles"),
 )
 
 

@@ -26,6 +26,7 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
     ),
     "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not rejected"),
     "patience": (lambda job: job.patience is not None, "must be left out: jobs are not rejected"),
+    "session": (lambda job: job.session is not None, "must not be moved: this hardware has no way between its cores"),
     "initial": (
         lambda job: job.states_of is not None,
         "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",

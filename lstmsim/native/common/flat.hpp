@@ -7,7 +7,7 @@
 namespace lstmsim::flat {
 
 /// The version of the format. It must be that of lstmsim/program/flat.py.
-constexpr i64 FORMAT = 5;
+constexpr i64 FORMAT = 6;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.
 struct Head { i64 names, busy, switching, drain, idle, input; };
@@ -38,6 +38,7 @@ struct Task {
 };
 struct Barrier { i64 arrivals; };
 struct Pool { i64 most, wait, policy, ragged; };
+struct Session { i64 session, move; };
 
 /// The policies of units, numbered as in lstmsim/program/policy.py.
 enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
@@ -84,6 +85,7 @@ struct Program {
     Slice<const Task> tasks;
     Slice<const Barrier> barriers;
     Slice<const Pool> pools;
+    Slice<const Session> sessions;  // none, or one for each task
 };
 
 /// Find the tables in a row of numbers; `Refusal` if they are not all there.

@@ -287,7 +287,10 @@ def _entry_on(
 
 
 def _homeless(scenario: Scenario, chip: Chip) -> str:
-    """Why pinned streams, which were dealt out over the cores of the scenario's own chip, have no home on another."""
+    """Why streams have no home on another chip: pinned ones were dealt out over those of the scenario's own chip."""
+    if chip.core_figures[0].spreads and any(job.session is not None for job in scenario.jobs):
+        text = "jobs of this machine run on several cores at once, where moved streams have no core of their own"
+        return f"{text}: choose session anywhere"
     own, there = (1 if target_of(one.kind).one_by_one else len(one.core_figures) for one in (scenario.chip, chip))
     fits = own == there and not chip.core_figures[0].spreads
     if fits or not any(each.pinned for each in scenario.offers.values()):

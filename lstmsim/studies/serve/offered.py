@@ -123,6 +123,10 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
         rest = _load(scenario.chip, _mix(staying, offers), measured, ordered) if staying else None
         lasting = rest.offered if rest else 0.0
         load = replace(load, unsure=rest.unsure if rest else "")
+    moves = _moves(scenario, offers)
+    if moves and load.offered < 1 <= load.offered + moves and not load.unsure:
+        text = f"moves of states may bring the load to {load.offered + moves:.3g}"
+        load = replace(load, unsure=f"{text}, and how much less they bring is not known", relaxation=None)
     beats = demands.beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
     return Traffic(
         replace(
@@ -130,9 +134,24 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
             relaxation=None if clients or early or load.relaxation is None else max(load.relaxation, beats),
             lasting=lasting,
             estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
-            not_counted=_not_counted(scenario, offers, early, clients),
+            not_counted=(
+                *_not_counted(scenario, offers, early, clients),
+                *[f"moves of states (at most {moves:.3g})"] * bool(moves),
+            ),
         ),
         clients,
+    )
+
+
+def _moves(scenario: Scenario, offers: Mapping[str, Offer]) -> float:
+    """The most that moves of states add to the load: if each request moves, as on cores of one thread."""
+    figures, clock = scenario.chip.core_figures, scenario.chip.frequency_mhz * 1e6
+    if one_by_one(scenario.chip) or len(figures) == 1:
+        return 0.0
+    own = {_offer(offers, job).entry or job.tenant: job for job in scenario.jobs if job.session is not None}
+    return sum(
+        _offer(offers, job).rate_per_second * job.move_cycles / clock / len(job.allowed(len(figures)))
+        for job in own.values()
     )
 
 

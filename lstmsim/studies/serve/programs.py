@@ -38,6 +38,8 @@ _AMONG_OTHERS: dict[str, Any] = {
     "preempts": False,
     "queue_limit": None,
     "patience": None,
+    "session": None,
+    "move_cycles": 0,
 }
 
 

@@ -38,7 +38,7 @@ _ENDINGS = (".yaml", ".yml", ".json")
 #: what few jobs have follows with names (`_further`).
 _NO_CYCLES = (
     *("name", "model", "inputs", "tenant", "initial", "states_of", "on"),
-    *("threads", "weights", "density", "numbers", "batching"),
+    *("threads", "weights", "density", "numbers", "batching", "session", "move_cycles"),
 )
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
@@ -236,6 +236,8 @@ def _further(job: Job) -> list[Any]:
         further += ["density", job.density.x, job.density.h, job.density.drawn_from]
     if job.numbers is not None:
         further += ["numbers", job.numbers.digest]  # type: ignore[attr-defined]
+    if job.session is not None:
+        further += ["session", *job.session, job.move_cycles]
     if job.batching is not None:
         further += ["batching", list(vars(job.batching).values())]
     return further

@@ -133,6 +133,7 @@ void Machine::feed(const i64* given, i64 count, bool others_follow) {
         const i64 job = free_jobs.pop();
         jobs[job] = {known, task.profile, numbers[3 * i], task.frame_interval, numbers[3 * i + 2],
                      task.key_from_arrival != 0};
+        jobs[job].row = numbers[3 * i + 1];
         rows[job] = {};
         templates[job] = numbers[3 * i + 1];
         arrivals.push(job);

@@ -187,6 +187,7 @@ void Machine::build_barriers() {
 
 /// The tasks that come, unless they come by `feed`.
 void Machine::build_jobs() {
+    if (program.sessions.size()) homes.fill(program.tasks.size(), NONE);
     bool after = barriers.size() > 0;
     if (fed) {
         linked = preempting || has_joint_tasks();
@@ -195,7 +196,7 @@ void Machine::build_jobs() {
     for (const flat::Task& task : program.tasks) {
         const i64 number = jobs.size();
         jobs.push({number, task.profile, task.release, task.frame_interval, task.key, task.key_from_arrival != 0,
-                   task.starts, task.ends, task.until});
+                   task.starts, task.ends, task.until, number});
         if (task.behind != NONE) {
             behind.push({task.behind, number});
         } else if (task.after == NONE) {

@@ -21,6 +21,10 @@ class TaskChecker {
             row.flag("ragged", p.pools[i].ragged);
         }
         for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
+        if (p.sessions.size() != 0 && p.sessions.size() != p.tasks.size()) {
+            throw Refusal("table sessions has neither no row nor one for each task");
+        }
+        for (i64 i = 0; i < p.sessions.size(); ++i) session({"sessions", i}, p.sessions[i], p.profiles[p.tasks[i].profile]);
         for (i64 i = 0; i < p.barriers.size(); ++i) Row{"barriers", i}.between("arrivals", p.barriers[i].arrivals, 1, MOST_CYCLES);
         if (preempting_ && (p.barriers.size() || p.words.size())) {
             throw Refusal("where tasks preempt others, there are no barriers and no packed bodies");
@@ -155,6 +159,14 @@ class TaskChecker {
             members(own, shape, p.variants[i].members);
             for (i64 member = 0; member < shape.units.size(); ++member) units(own, shape, member, least);
         }
+    }
+
+    void session(const Row& row, const Session& each, const Profile& profile) const {
+        row.between("session", each.session, NONE, p.tasks.size() - 1);
+        row.between("move", each.move, 0, MOST_CYCLES);
+        if (each.session == NONE) return;
+        if (profile.pool != NONE || profile.moldables > 0) row.refuse("session", each.session, "but its task has a pool or is moldable");
+        if (preempting_) row.refuse("session", each.session, "but tasks preempt others");
     }
 
     void task(const Row& row, const Task& each) const {

@@ -137,6 +137,7 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         cursor.until[cause] = std::max(cursor.until[cause], until);
         ready = std::max(ready, until);
     };
+    if (lead.opens > lead.admitted) hold(head.input, lead.opens);
     const Operations& operations = lead.phases[cursor.phase].operations;
     const i64 needs = operations.needs(cursor.index);
     for (i64 number = 0; number < needs; ++number) {

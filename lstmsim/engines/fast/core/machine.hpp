@@ -181,7 +181,7 @@ class Machine {
 
     // placement.cpp: tasks take threads and leave them
     void take_threads(const Array<i64>& thread_slots, const Waiting& task, i64 now, Boundary entry, const Array<i64>& others = {});
-    i64 mirrored_thread(Core& core, const Array<i64>& own) const;
+    i64 move(i64 job, i64 core), mirrored_thread(Core& core, const Array<i64>& own) const;
     Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
     void set_body(PhaseState& state, i64 number);
@@ -246,7 +246,7 @@ class Machine {
     Array<Thread> threads;
     Array<Cursor> cursors;
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
-    Array<i64> group_of_profile;
+    Array<i64> group_of_profile, homes;  // homes: of each session the core of its states; empty: no sessions
     i64 new_groups = 0;    // how many of them are of new tasks
     Array<Streams> streams;      // of each body that is not packed
     std::deque<Unpacked> unpacked;  // packed bodies that tasks run, or ran

@@ -96,6 +96,7 @@ bool Machine::write_look(const Core& core, i64 now, Look& own) const {
 /// Write down what a busy thread is. busy: how many there are on its core.
 bool Machine::write_thread(const Core& core, const Thread& thread, i64 now, i64 busy, Look& own) const {
     if (thread.lead != thread.number || thread.next != NONE || thread.loads > 0 || thread.frame_interval != 0) return false;
+    if (thread.opens > thread.admitted) return false;
     const auto streams_of = cursors.part(thread.first_cursor, core.kinds);
     i64 phase = NONE, base = NEVER, last = 0;
     for (const Cursor& cursor : streams_of) {

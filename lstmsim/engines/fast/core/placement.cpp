@@ -46,12 +46,21 @@ void Machine::take_threads(const Array<i64>& thread_slots, const Waiting& task, 
     leading.entry = entry;
     prepare(leading, variant);
     begin_parts(leading);
-    leading.done_at = now;
+    leading.opens = leading.done_at = now + move(task.job, leading.core);
     begin(leading);
     const Job& job = jobs[task.job];
     if (job.until != NONE) last_until(leading, job.until);
     set_due(leading);
     if (job.starts != NONE) arrive_at(job.starts, now);
+}
+
+/// How long the states of an admitted task's session move to its core; from now on they are there.
+i64 Machine::move(i64 job, i64 core) {
+    if (homes.empty()) return 0;
+    const flat::Session& own = program.sessions[jobs[job].row];
+    if (own.session == NONE) return 0;
+    const i64 before = std::exchange(homes[own.session], core);
+    return before == NONE || before == core ? 0 : own.move;
 }
 
 /// Which thread of a mirroring core stands for the next of a task's threads on cores of its own.

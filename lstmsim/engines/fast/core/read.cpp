@@ -60,6 +60,7 @@ Program read(const i64* words, i64 count) {
     program.tasks = reader.table<Task>("tasks");
     program.barriers = reader.table<Barrier>("barriers");
     program.pools = reader.table<Pool>("pools");
+    program.sessions = reader.table<Session>("sessions");
     return program;
 }
 

@@ -199,6 +199,7 @@ struct Thread {
     // what follows is of the leading thread alone
     const flat::Profile* profile = nullptr;
     i64 came = 0, rank = 0, frame_interval = 0;
+    i64 opens = 0;                          // when the states of its session are there; it issues nothing before
     Array<PhaseState> phases;
     Array<BufferState> buffers;
     Boundary entry, stop = NO_BOUNDARY;
@@ -219,6 +220,7 @@ struct Job {
     i64 number = 0, profile = 0, release = 0, frame_interval = 0, key = 0;
     bool key_from_arrival = false;
     i64 starts = NONE, ends = NONE, until = NONE;  // barriers
+    i64 row = 0;                                   // of `tasks`
     i64 rounds = 0;                                // of a pool that goes on step by step, how many it has had
 };
 

@@ -33,6 +33,7 @@ namespace lstmsim {
 /// Whether stretches of this program may be repeated at all.
 void Machine::build_steady() {
     steady = steady && !fed && !preempting && program.pools.size() == 0 && behind.size() > 0 && program.held.size() == 0;
+    steady = steady && program.sessions.size() == 0;
     for (const flat::WeightSet& each : program.weight_sets) steady = steady && each.key == flat::OWN_ROOM;
     if (!steady) return;
     // most barriers of a graph of kernels have no like: nothing is looked at there
