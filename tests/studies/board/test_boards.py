@@ -59,7 +59,7 @@ def test_a_bitstream_is_the_same_when_it_is_built_twice(tmp_path: Path) -> None:
         report = lstmsim.run_rtl(TINY, tmp_path / name, random_weights=1, board="ulx3s-85f", clock=50, build=True)
         assert report.build is not None
         assert report.build.best > 50
-        assert "Built by nextpnr" in report.to_text()
+        assert f"Built by {report.build.tools}:" in " ".join(report.to_text().split())
         said.append((tmp_path / name / "build/npu.bit").read_bytes())
     assert said[0] == said[1]
 
