@@ -6,16 +6,23 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lstmsim
 from lstmsim import engines, machines
-from lstmsim.base.errors import InputError, ProgramError
+from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.machines.column.subset import outside
+from lstmsim.program.accounts import totals_of
+from lstmsim.program.flat import FLAT_TABLES, flat_program
+from lstmsim.program.flatten import flat_of, names_of
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Pool, Program, Task, Unit
 from lstmsim.program.trace import TASKS
+from lstmsim.program.unflatten import program_of, tabled
 from lstmsim.studies.serve.request import Row
 from lstmsim.studies.shared.loading import load_scenario
+from tests.strategies import BOOLEANS, programs, whole
 
 #: An LSTM 8/8 of 2 steps, which takes 115 cycles alone on this core (docs/timing.md, section 9).
 MODEL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}
@@ -221,6 +228,44 @@ def test_the_load_cannot_tell_where_moves_may_bring_it_to_one() -> None:
     assert not load(5).unsure
     assert "may bring the load to 1.32" in load(50).unsure
     assert load(50).not_counted == ("moves of states (at most 0.4)",)
+
+
+@given(st.data())
+def test_engines_agree_on_random_programs_with_sessions_which_their_flat_form_keeps(data: st.DataObject) -> None:
+    program = data.draw(programs())
+    number = len(program.tasks)
+    cycles = st.sampled_from([0, 1, 3, 30])
+    tasks = [
+        replace(task, session=data.draw(whole(0, min(1, number - 1))), move_cycles=data.draw(cycles))
+        if data.draw(BOOLEANS)
+        else task
+        for task in program.tasks
+    ]
+    program = replace(program, tasks=tuple(tasks))
+    assert flat_of(program_of(flat_of(program), names_of(program))) == flat_of(program)
+    try:
+        trace = engines.run(program, "reference")
+    except DeadlockError:
+        with pytest.raises(DeadlockError):
+            engines.run(program, "fast")
+        return
+    assert engines.run(program, "fast") == trace
+    assert engines.totals(program, "fast") == totals_of(program, trace)
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [([[1, 0]], "session"), ([[-2, 0]], "session"), ([[0, -1]], "move"), ([[0, 1], [0, 1]], "table sessions")],
+)
+@pytest.mark.needs_core
+def test_wrong_tables_of_sessions_are_refused(table: list[list[int]], text: str) -> None:
+    phase = Phase(Body((Operation(0, 1, result_cycles=1),)), 1)
+    right = flat_of(Program((Core(0, (Unit("array", "fine"),)),), (Task("t", ((0, (phase,)),), (), (0,), session=0),)))
+    wrong = flat_program({name: right.table(name) for name in FLAT_TABLES} | {"sessions": table})
+    with pytest.raises(ProgramError, match=text):
+        program_of(wrong)
+    with pytest.raises(ProgramError, match=text):
+        engines.totals(tabled(wrong, names_of(program_of(right))), "fast", check=False)
 
 
 def test_programs_with_wrong_sessions_are_refused() -> None:

@@ -61,7 +61,7 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     core = load_chip(preset).cores[0]
     assert {each.name for each in fields(core)} <= set(data["chip"]["cores"][0])
     assert data["chip"]["cores"][0]["latency"] == asdict(core.latency)
-    whole = {"dispatch", "preempts", "affinity", "density", "numbers", "on", "batching"}
+    whole = {"dispatch", "preempts", "affinity", "density", "numbers", "on", "batching", "session", "move_cycles"}
     assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", "initial", "states_of", *whole} <= set(
         data["jobs"][0]
     )
