@@ -65,10 +65,7 @@ def _moved_faults(entry: JobEntry, arrival: ArrivalEntry, chip: Chip | None) -> 
 
 
 def order_faults(order: ScenarioFile) -> Iterator[tuple[str, str]]:
-    """Say what keys of a scenario moved streams do not go with: the key and a sentence."""
-    arrivals = [each.arrival for each in order.jobs]
-    if not any(isinstance(each, ArrivalEntry) and each.session == "moved" for each in arrivals):
-        return
+    """Say what keys of a scenario with moved streams do not go with them: the key and a sentence."""
     if order.preemption:
         yield "preemption", "frames whose states are moved are not interrupted: leave it out, or choose session pinned"
     if order.placement != "least-loaded":

@@ -146,8 +146,9 @@ def checked_scenario(
     records = JobReader(document, wrong, order, chip, models, single).read()
     if order and any(each.batching is not None for each in order.jobs):
         check_batching(document, order, models, chip)
-    for key, text in order_faults(order) if order else ():
-        document.blame((key,), text)
+    if order and any(getattr(each.arrival, "session", None) == "moved" for each in order.jobs):
+        for key, text in order_faults(order):
+            document.blame((key,), text)
     # note keys without effect in the choice of jobs and in the chip
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"

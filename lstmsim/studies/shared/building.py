@@ -204,6 +204,8 @@ class Job(scenarios.Job, metaclass=_Built):
         weights: str | None = None,
         on: scenarios.OnMachines = (),
         batching: Batching | Mapping[str, Any] | None = None,
+        session: tuple[int, int] | None = None,
+        move_cycles: int = 0,
     ) -> None: ...
 
     @staticmethod

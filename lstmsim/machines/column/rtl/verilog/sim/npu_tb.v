@@ -10,19 +10,14 @@ module npu_tb;
   localparam STRIDE = 1 << W_THREAD;
   localparam CONTEXTS = CORES * STRIDE;
 
-  reg clock;
-  reg reset;
+  reg clock, reset;
   wire loaded;
   wire [W_JOBS-1:0] jobs_posted;
-  wire [CONTEXTS*W_JOB-1:0] frames_job;
+  wire [CONTEXTS*W_JOB-1:0] frames_job, ended_job, admit_job;
   wire [CONTEXTS*W_STEP-1:0] frames_posted;
-  wire [CONTEXTS-1:0] jobs_ended;
-  wire [CONTEXTS*W_JOB-1:0] ended_job;
-  wire [CONTEXTS-1:0] admit;
-  wire [CONTEXTS*W_JOB-1:0] admit_job;
+  wire [CONTEXTS-1:0] jobs_ended, admit;
   wire host_write;
-  wire [31:0] host_address;
-  wire [31:0] host_data;
+  wire [31:0] host_address, host_data;
 
   // What becomes visible, by vector memory of all cores.
   localparam integer MEMORIES = C_MEMORY[(CORES-1)*C_MEMORY_B +: C_MEMORY_B]
@@ -41,8 +36,7 @@ module npu_tb;
   wire [MEMORIES*W_JOB-1:0] h_job;
   wire [MEMORIES*W_ROW-1:0] h_row;
   wire [MEMORIES*W_STEP-1:0] h_step;
-  wire [MEMORIES*W_UNIT-1:0] h_unit;
-  wire [MEMORIES*W_UNIT-1:0] h_count;
+  wire [MEMORIES*W_UNIT-1:0] h_unit, h_count;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
   wire m_valid, m_ready, m_done, m_write;
@@ -67,16 +61,13 @@ module npu_tb;
     .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
   );
   npu_weight_store store (
-    .clock(clock), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst), .m_place(m_place),
-    .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
+    .clock(clock), .reset(reset), .m_valid(m_valid), .m_context(m_context), .m_block(m_block), .m_burst(m_burst),
+    .m_place(m_place), .m_ready(m_ready), .m_done(m_done), .m_done_context(m_done_context), .m_write(m_write),
     .m_write_context(m_write_context), .m_write_place(m_write_place), .m_word(m_word)
   );
 
   // The number of the present cycle; -1 is the cycle before cycle 0, in which the reset is still high.
-  integer cycle;
-  integer limit;
-  integer log_file;
-  integer ended_jobs;
+  integer cycle, limit, log_file, ended_jobs;
   reg done;
   reg [8*256-1:0] vcd_name;
 
@@ -96,7 +87,6 @@ module npu_tb;
 
 `ifndef NPU_NETLIST
   // The signals that the log reads, of all cores side by side.
-  wire [CORES-1:0] o_valid;
   wire [CORES*W_THREAD-1:0] o_thread;
   wire [CORES*W_JOB-1:0] o_job;
   wire [CORES*W_ROW-1:0] o_row;
@@ -104,7 +94,7 @@ module npu_tb;
   wire [CORES*W_STEP-1:0] o_step;
   wire [CORES*W_BLOCK-1:0] o_block;
   wire [CORES*W_GROUP-1:0] o_group;
-  wire [CORES-1:0] t_valid;
+  wire [CORES-1:0] o_valid, t_valid;
   wire [CORES*3-1:0] names;
 `endif
   // What was known in the cycle before of this one.
@@ -112,8 +102,7 @@ module npu_tb;
   reg [MEMORIES*W_JOB-1:0] seen_job;
   reg [MEMORIES*W_ROW-1:0] seen_row;
   reg [MEMORIES*W_STEP-1:0] seen_step;
-  reg [MEMORIES*W_UNIT-1:0] seen_unit;
-  reg [MEMORIES*W_UNIT-1:0] seen_count;
+  reg [MEMORIES*W_UNIT-1:0] seen_unit, seen_count;
   reg [MEMORIES*MOST_Y-1:0] seen_word;
   always @(posedge clock) begin
     seen_valid <= h_valid;

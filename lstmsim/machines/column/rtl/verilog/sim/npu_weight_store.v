@@ -4,11 +4,12 @@
 `default_nettype none
 
 module npu_weight_store (
-  clock, m_valid, m_context, m_block, m_burst, m_place, m_ready, m_done, m_done_context, m_write, m_write_context,
+  clock, reset, m_valid, m_context, m_block, m_burst, m_place, m_ready, m_done, m_done_context, m_write, m_write_context,
   m_write_place, m_word
 );
   `include "npu_config.vh"
   input wire clock;
+  input wire reset;
   // A burst is asked for in this cycle: by which context, of which block, which of its bursts, and where its first word
   // goes. Only when the memory is ready.
   input wire m_valid;
@@ -66,15 +67,11 @@ module npu_weight_store (
   wire [MOST_TILE_BITS-1:0] word = {MOST_TILE_BITS{1'b0}};
 `endif
   wire [W_WEIGHT-1:0] to = place + there;
-  wire late_gives;
-  wire late_ends;
-  npu_delay #(.WIDTH(2 + W_CONTEXT + W_WEIGHT + MOST_TILE_BITS), .CYCLES(MEMORY_LATENCY)) way (
-    .clock(clock), .in({gives === 1'b1, ends === 1'b1, who, to, word}),
-    .out({late_gives, late_ends, m_write_context, m_write_place, m_word})
-  );
-  // Nothing has come before the first burst.
-  assign m_write = late_gives === 1'b1;
-  assign m_done = late_ends === 1'b1;
+  // Nothing comes before the first burst: a simulator may begin with any bits in the delay line.
+  npu_pulse #(.CYCLES(MEMORY_LATENCY)) way_gives (.clock(clock), .reset(reset), .in(gives === 1'b1), .out(m_write));
+  npu_pulse #(.CYCLES(MEMORY_LATENCY)) way_ends (.clock(clock), .reset(reset), .in(ends === 1'b1), .out(m_done));
+  npu_delay #(.WIDTH(W_CONTEXT + W_WEIGHT + MOST_TILE_BITS), .CYCLES(MEMORY_LATENCY)) way
+    (.clock(clock), .in({who, to, word}), .out({m_write_context, m_write_place, m_word}));
   assign m_done_context = m_write_context;
 endmodule
 
