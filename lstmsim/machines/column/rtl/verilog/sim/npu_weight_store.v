@@ -4,8 +4,8 @@
 `default_nettype none
 
 module npu_weight_store (
-  clock, reset, m_valid, m_context, m_block, m_burst, m_place, m_ready, m_done, m_done_context, m_write, m_write_context,
-  m_write_place, m_word
+  clock, reset, m_valid, m_context, m_block, m_burst, m_place, m_ready, m_done, m_done_context, m_write,
+  m_write_context, m_write_place, m_word
 );
   `include "npu_config.vh"
   input wire clock;
@@ -35,7 +35,7 @@ module npu_weight_store (
   integer of_cycle;
   assign m_ready = rest == 0;
 
-  wire busy = m_valid || rest != 0;
+  wire busy = !reset && (m_valid || rest != 0);
   wire [W_CONTEXT-1:0] who = m_valid ? m_context : of_context;
   wire [W_STREAM-1:0] block = m_valid ? m_block : of_block;
   wire [W_WEIGHT-1:0] place = m_valid ? m_place : of_place;
@@ -49,7 +49,8 @@ module npu_weight_store (
   wire ends = busy && cycle == cycles - 1;
   initial rest = 0;
   always @(posedge clock) begin
-    if (m_valid)
+    if (reset) rest <= 0;
+    else if (m_valid)
       rest <= cycles - cycle > BURST_CYCLES ? BURST_CYCLES - 1 : cycles - cycle - 1;
     else if (rest != 0) rest <= rest - 1;
     of_context <= who;
