@@ -169,6 +169,7 @@ def test_the_host_writes_a_word_in_parts(tmp_path: Path, width: int, read: int) 
     begin = len(cycles)
     cycles += [{"address": number} for number in order] + [{}] * read
     inputs = {"write": 1, "write_word": 24, "write_data": 32, "address": 4}
+    inputs |= {"stream": 1, "stream_address": 4, "stream_word": width}
     parameters = {"WIDTH": width, "WORDS": 5, "READ": read, "W_ADDRESS": 4}
     ran = simulated(tmp_path, "npu_memory", parameters, inputs, {"data": width}, cycles)
     for place, number in enumerate(order):

@@ -118,32 +118,31 @@ module npu_datapath #(
     .clock(clock), .in({o_frame, o_element}), .out({a_frame, a_element})
   );
 
-  wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
+  localparam STREAMED = STREAMS != 0 ? 1 : 0;
+  wire [W_WEIGHT-1:0] a_weight;
+  npu_delay #(.WIDTH(W_WEIGHT), .CYCLES(STREAMED ? 0 : ADDRESS)) weight_register
+    (.clock(clock), .in(o_weight), .out(a_weight));
+  localparam TILE = ARRAY_ROWS * EP * WEIGHT_BITS;
+  wire [TILE-1:0] weights;
+  wire [TILE-1:0] from_beside;
   generate
-    if (STREAMS != 0) begin : streamed
-      npu_stream_memory #(
-        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
-      ) weight_memory (
-        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
-        .stream(s_write), .stream_address(s_write_place), .stream_word(s_word[ARRAY_ROWS*EP*WEIGHT_BITS-1:0]),
-        .address(o_weight), .data(weights)
-      );
-    end else begin : stays
-      wire [W_WEIGHT-1:0] a_weight;
-      npu_delay #(.WIDTH(W_WEIGHT), .CYCLES(ADDRESS)) weight_register (.clock(clock), .in(o_weight), .out(a_weight));
-      npu_memory #(
-        .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_WEIGHT)
-      ) weight_memory (
-        .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
-        .address(a_weight), .data(weights)
-      );
-    end
+    if (STREAMED) assign from_beside = s_word[TILE-1:0];
+    else assign from_beside = {TILE{1'b0}};
   endgenerate
+  npu_memory #(
+    .WIDTH(TILE), .WORDS(WEIGHT_WORDS), .READ(STREAMED ? READ : MEMORY_READ),
+    .W_ADDRESS(W_WEIGHT)
+  ) weight_memory (
+    .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+    .stream(STREAMED && s_write), .stream_address(s_write_place),
+    .stream_word(from_beside), .address(a_weight), .data(weights)
+  );
 
   // Word 0 is the frame, word m + 1 comes from vector memory m.
   wire [(MEMORIES+1)*EP*VECTOR_BITS-1:0] sources;
   npu_memory #(.WIDTH(EP * VECTOR_BITS), .WORDS(FRAME_WORDS), .READ(MEMORY_READ), .W_ADDRESS(W_FRAME)) frame_memory (
     .clock(clock), .write(mine && space == 4'd2), .write_word(host_address[23:0]), .write_data(host_data),
+    .stream(1'b0), .stream_address({W_FRAME{1'b0}}), .stream_word({EP*VECTOR_BITS{1'b0}}),
     .address(a_frame), .data(sources[0 +: EP*VECTOR_BITS])
   );
   genvar m;
@@ -273,6 +272,7 @@ module npu_datapath #(
   npu_memory #(.WIDTH(WIDTH * SUMS * CONSTANT_BITS), .WORDS(CONSTANT_WORDS), .READ(SELECTED), .W_ADDRESS(W_CONSTANT))
     constant_memory (
       .clock(clock), .write(mine && space == 4'd3), .write_word(host_address[23:0]), .write_data(host_data),
+      .stream(1'b0), .stream_address({W_CONSTANT{1'b0}}), .stream_word({WIDTH*SUMS*CONSTANT_BITS{1'b0}}),
       .address(t_constant), .data(constants)
     );
 

@@ -1,4 +1,4 @@
-// A memory that the host fills and the design reads.
+// A memory that the host, or a memory beside the chip, fills and the design reads.
 `default_nettype none
 
 // A word is written in parts of 32 bits: the host's word number is word * parts + part, with the number of parts
@@ -17,6 +17,10 @@ module npu_memory #(
   input wire write,
   input wire [23:0] write_word,
   input wire [31:0] write_data,
+  // A whole word from a memory beside the chip, in place of a part from the host.
+  input wire stream,
+  input wire [W_ADDRESS-1:0] stream_address,
+  input wire [WIDTH-1:0] stream_word,
   input wire [W_ADDRESS-1:0] address,
   output wire [WIDTH-1:0] data
 );
@@ -30,16 +34,18 @@ module npu_memory #(
   wire [23:0] part = write_word & ((24'd1 << PART_BITS) - 24'd1);
   // One bit more than either, so that a narrow address is filled up with zeros.
   wire [W_ADDRESS+A:0] wide = {{(A + 1){1'b0}}, address};
+  wire [W_ADDRESS+A:0] to = {{(A + 1){1'b0}}, stream_address};
   wire [WIDTH-1:0] now;
 
   genvar p;
   generate
     for (p = 0; p < PARTS; p = p + 1) begin : parts
       localparam W = p == PARTS - 1 ? WIDTH - 32 * p : 32;
-      // Nobody reads what the host is writing: a block memory needs no logic for that.
+      // Nobody reads what is being written: a block memory needs no logic for that.
       (* no_rw_check *) reg [W-1:0] cells [0:DEPTH-1];
       always @(posedge clock)
-        if (write && part == p) cells[word[A-1:0]] <= write_data[W-1:0];
+        if (stream || (write && part == p))
+          cells[stream ? to[A-1:0] : word[A-1:0]] <= stream ? stream_word[32*p +: W] : write_data[W-1:0];
       if (READ == 0) begin : at_once
         assign now[32*p +: W] = cells[wide[A-1:0]];
       end else begin : registered
