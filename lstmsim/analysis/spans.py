@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
+from lstmsim.base.wording import counted
 from lstmsim.program.unit_names import is_unit
 
 #: Most rows of a picture: a reader cannot tell more rows apart.
@@ -246,7 +247,7 @@ class Use:
     @property
     def window(self) -> str:
         """The length of the windows in words."""
-        return f"{self.window_cycles:,} cycle{'s' * (self.window_cycles > 1)}"
+        return counted(self.window_cycles, "cycle")
 
 
 def use_over_time(

@@ -35,6 +35,8 @@ from lstmsim.base.records import record
 EventKind = Literal["H", "F", "A", "I", "T", "S", "V", "C"]
 
 EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
+#: Those that the ports of the hardware show, so that a netlist or a board shows them, too.
+AT_PORTS: tuple[EventKind, ...] = ("H", "A", "F")
 
 
 @record

@@ -8,6 +8,8 @@ from lstmsim.base.records import record
 
 #: Most keys that people are shown, and of one part; programs get all.
 _MOST_KEYS, _MOST_OF_PART = 8, 3
+#: How the source of a clock begins that was given with the scenario, and not by the chip's file.
+CLOCK_ASKED, CLOCK_BUILT = "asked for", "built ("
 
 
 @record

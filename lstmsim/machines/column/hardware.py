@@ -345,7 +345,7 @@ class _Lane:
             places = (sum(read), sum(read), wide, excess, bits)
         self.registers += _spread(latency, places, places_of(operation))
         if operation == "multiply":
-            self.beside += _spread(latency, (sum(read), 0, 0, 0), places_of(operation))
+            self.beside += _shared(latency, places_of(operation))[0] * sum(read)
 
     def _table(self, node: Node, read: int, bits: int, latency: int) -> None:
         """A table for each lane, and a line between two entries."""
@@ -366,9 +366,8 @@ class _Lane:
         places = (read, cell + _PART_BITS, word + _PART_BITS, line, line, bits)
         # The first register after the read is the memory's own.
         self.registers += max(0, _spread(latency, places, LINEAR_ORDER) - word)
-        _, placed, reads, products, rounded, _ = (
-            _spread(latency, tuple(int(place == own) for place in range(6)), LINEAR_ORDER) for own in range(6)
-        )
+        counts = _shared(latency, LINEAR_ORDER)
+        placed, reads, products, rounded = (counts[place] for place in (1, 2, 3, 4))
         further = max(0, reads - 1)
         self.beside += (further + products) * (bits + 1)
         self.delays += [(placed + reads, _PART_BITS), (further + products + rounded, bits)]
@@ -399,7 +398,16 @@ def _spread(latency: int, widths: tuple[int, ...], order: tuple[int, ...]) -> in
     >>> _spread(3, (8, 16, 9, 4), (3, 1, 2, 0))
     29
     """
-    return sum(widths[order[number % len(order)]] for number in range(latency))
+    return sum(number * widths[place] for place, number in _shared(latency, order).items())
+
+
+def _shared(latency: int, order: tuple[int, ...]) -> Counter[int]:
+    """How many of so many registers each place gets, in an order that goes round.
+
+    >>> _shared(6, (3, 1, 2, 0)) == {3: 2, 1: 2, 2: 1, 0: 1}
+    True
+    """
+    return Counter(order[number % len(order)] for number in range(latency))
 
 
 def _bits(cell: Cell, name: str | float, precision: Precision) -> int:

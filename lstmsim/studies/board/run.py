@@ -14,7 +14,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file
 from lstmsim.base.wording import show
-from lstmsim.machines.rtl import EVENT_KINDS, Event
+from lstmsim.machines.rtl import AT_PORTS, EVENT_KINDS, Event
 from lstmsim.studies.board.lines import serial_line, simulated_line
 from lstmsim.studies.board.protocol import Line, Link
 from lstmsim.studies.board.records import events_of, parts_of
@@ -54,7 +54,7 @@ def run_board(request: BoardRequest) -> BoardReport:
     """
     folder = os.fspath(request.folder)
     data = _data(folder)
-    golden = [each for each in _golden(folder) if each.kind in "HAF"]
+    golden = [each for each in _golden(folder) if each.kind in AT_PORTS]
     images = list(_images(folder))
     with _line(request, folder, data) as line:
         start = time.perf_counter()

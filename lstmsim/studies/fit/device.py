@@ -256,6 +256,9 @@ def read_device(path: str | os.PathLike[str]) -> Device:
     made, _ = check(Device, document)
     if made is not None:
         _check_sources(document, made)
+        small = made.logic.small
+        if small is not None and (small.block is None) == (small.filled is None):
+            document.blame(("logic", "small"), "must have `block` or `filled`: what memory blocks are compared by")
     if document.mistakes or made is None:
         raise InputError(document.mistakes)
     return made

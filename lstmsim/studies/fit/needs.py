@@ -124,12 +124,13 @@ def _need(part: Part, device: Device, parting: int, held: bool) -> PartNeed:
     places = [(each, placed(each, device)) for each in part.memories]
     logic = device.logic
     registers = part.registers + sum(place.registers for _, place in places) - held * part.beside
+    lines = 0
     for cycles, bits in chain(part.delays, *(_behind(each, place) for each, place in places)):
         elements = logic.delay.elements(cycles, bits) if logic.delay else None
-        registers -= 0 if elements is None else cycles * bits
-        parting += elements or 0
+        if elements is not None:
+            registers, lines = registers - cycles * bits, lines + elements
     gates = part.gates + sum(place.gates for _, place in places)
-    filled = -(-part.adders // logic.adder_bits) + -(-gates // logic.functions) + parting
+    filled = -(-part.adders // logic.adder_bits) + -(-gates // logic.functions) + parting + lines
     filled += sum(place.elements for _, place in places)
     blocks = sum(
         each.memories * min(kind.shaped(each.words, each.width, each.written) for kind in device.memories)

@@ -13,6 +13,7 @@ from lstmsim.base.folder import LIST, Written, check_folder, write_folder
 from lstmsim.base.processes import scratch_folder
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import KINDS, capability, target_of
+from lstmsim.machines.rtl import AT_PORTS, Event
 from lstmsim.program.accounts import named_cycles
 from lstmsim.studies.board.build import build, refuse_tools
 from lstmsim.studies.rtl.request import RtlRequest
@@ -32,7 +33,6 @@ from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:
-    from lstmsim.machines.rtl import Event
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers, Values
     from lstmsim.model.scenario import Chip, Scenario
@@ -113,7 +113,7 @@ def _netlist_verified(
     """Simulate a netlist with the design's testbench, and compare what its ports show; None without a netlist."""
     if program is None or synthesis is None or not synthesis.netlist:
         return None
-    expected = [each for each in events if each.kind in "HAF"]
+    expected = [each for each in events if each.kind in AT_PORTS]
     with scratch_folder("netlist") as around:
         for each in files:
             if each.startswith(("data/", "sim/")) or each.endswith(".vh"):

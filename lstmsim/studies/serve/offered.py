@@ -19,7 +19,7 @@ from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates
 from lstmsim.machines.pools import in_company
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.unit_names import MEMORY
+from lstmsim.program.unit_names import MEMORY, beside_cores
 from lstmsim.studies.serve import demands
 from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
@@ -237,7 +237,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     program = serving_program(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
-    beside = {unit.name.rstrip("0123456789") for core in program.cores if core.shared for unit in core.units}
+    beside = {beside_cores(unit.name) for core in program.cores if core.shared for unit in core.units}
     shared = beside.pop() if len(beside) == 1 else MEMORY
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound, shared)
     rate = sum(share.rate for share in mix)

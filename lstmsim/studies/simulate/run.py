@@ -161,11 +161,13 @@ def run(request: SimulateRequest) -> Run:
     """
     loaded = load_clocked(request.scenario, request.overrides, request.clock)
     engine = engines.running(request.engine)
-    if any(job.batching is not None for job in loaded.jobs) and target_of(loaded.chip.kind).one_by_one:
-        from lstmsim.studies.serve.programs import simulated
+    if any(job.batching is not None for job in loaded.jobs):
+        # not at the top: what few scenarios have must not delay the start of all others
+        from lstmsim.studies.serve.programs import in_batches, simulated
 
-        program, totals = simulated(loaded.chip, loaded.jobs, engine)
-        return Run(loaded, engine, program, lowered=True, batches=totals)
+        if in_batches(loaded.chip, loaded.jobs):
+            program, totals = simulated(loaded.chip, loaded.jobs, engine)
+            return Run(loaded, engine, program, lowered=True, batches=totals)
     return Run(loaded, engine, machines.lower(loaded.chip, loaded.jobs), lowered=True)
 
 

@@ -65,6 +65,11 @@ def test_the_users_own_file(tmp_path: Path) -> None:
         ("multiplier: DSP", "multiplyer: DSP", "unknown key"),
         ("  logic: >-", "  logyc: >-", "unknown key"),
         ("summed: 2", "shares: both", "must be"),
+        (
+            "register_bits: 4",
+            "register_bits: 4, small: {words: 32, bits: 2, elements: 1}",
+            "must have `block` or `filled`",
+        ),
     ],
 )
 def test_mistakes_have_their_place(tmp_path: Path, old: str, new: str, sentence: str) -> None:

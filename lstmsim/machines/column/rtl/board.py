@@ -17,7 +17,7 @@ from lstmsim.machines.column.rtl.lanes.netlist import safe
 from lstmsim.machines.column.rtl.layout import headers, localparams, number_text, widths
 from lstmsim.machines.column.rtl.plan import Design, VectorMemory
 from lstmsim.machines.column.shape import LATENCIES
-from lstmsim.machines.rtl import Event
+from lstmsim.machines.rtl import AT_PORTS, Event
 from lstmsim.model.cell import REDUCTIONS
 
 #: Words of an entry of the schedule, and of the fields in its second word.
@@ -67,7 +67,7 @@ def schedule_mistakes(design: Design) -> list[Mistake]:
 
 def records(events: Sequence[Event]) -> int:
     """Records of results that a run makes: cycles in which a job is admitted or ends, or h is there."""
-    return len({each.cycle for each in events if each.kind in "HAF"})
+    return len({each.cycle for each in events if each.kind in AT_PORTS})
 
 
 def board_files(

@@ -481,14 +481,13 @@ def _core(
 ) -> CorePlan:
     mine = _Mine(core, models, tuple(job if number in job.cores else None for job in jobs))
     kinds = mine.kinds
-    places = [
-        {}
-        if not mine.steps(index)
-        else timed_regions(model, kinds, timed)
-        if part.split
-        else regions(model, kinds, mine.steps(index))
-        for index, (model, part) in enumerate(models)
-    ]
+    places: list[dict[tuple[int, str], Region]] = []
+    for index, (model, part) in enumerate(models):
+        steps = mine.steps(index)
+        if not steps:
+            places.append({})
+        else:
+            places.append(timed_regions(model, kinds, timed) if part.split else regions(model, kinds, steps))
     programs: list[Program | None] = []
     starts, most_turns = Starts(), 0
     # parameters are of the core, so their addresses differ between programs
