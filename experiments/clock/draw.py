@@ -1,0 +1,67 @@
+"""The designs from which the clock model is made: drawn by a seed, and parted before any of them was built.
+
+The first `FIT` of the draw are those on which the model is fitted, the next `HELD_OUT` those by which it is judged.
+`SEEDS` of placement are tried for the first `REPEATED` of the held-out designs, to see how far placement alone moves
+the clock.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+SEED, FIT, HELD_OUT = 36, 40, 20
+#: Designs, by their numbers, that are also placed with the further seeds.
+REPEATED, SEEDS = range(40, 44), (2, 3)
+
+#: What is drawn of each design, and how often a value comes in the list is how likely it is. A design of two lanes
+#: takes twice as long to build, and so does a cell with more multipliers: they are drawn less often.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "cell": ("lstm", "lstm", "gru", "rnn"),
+    "layers": (1, 1, 1, 2),
+    "hidden": (8, 16, 24, 32),
+    "input": (8, 16, 32),
+    "ep": (2, 2, 4, 4, 8),
+    "vp": (4, 4, 4, 8),
+    "threads": (1, 2, 4),
+    "tail_width": (1, 1, 1, 2),
+    "convert": (4, 5, 6, 7),
+    "formats": ("own", "shared"),
+    "shift": ("row", "common"),
+    "accumulator_bits": (24, 32),
+    "jobs": (1, 4, 16),
+    "steps": (4, 16, 64),
+}
+#: Most multipliers of an array, and of all lanes of a tail together: what has more takes minutes to build.
+MOST, MOST_OF_TAIL = 32, 26
+#: Multipliers of a lane.
+LANE = {"lstm": 17, "gru": 13, "rnn": 4}
+Keys = dict[str, Any]
+
+
+def drawn() -> list[Keys]:
+    """All designs in the order of the draw, each once."""
+    rng, designs = random.Random(SEED), list[Keys]()
+    while len(designs) < FIT + HELD_OUT:
+        keys = {name: rng.choice(values) for name, values in VALUES.items()}
+        fits = keys["ep"] * keys["vp"] <= MOST and keys["tail_width"] * LANE[keys["cell"]] <= MOST_OF_TAIL
+        if fits and keys not in designs:
+            designs.append(keys)
+    return designs
+
+
+def scenario_of(keys: Keys) -> dict[str, Any]:
+    """The scenario of a design: one core, and jobs of one model that are all there at the start."""
+    core = {
+        "npe": keys["ep"] * keys["vp"],
+        **{name: keys[name] for name in ("ep", "vp", "threads", "tail_width")},
+        "latency": {"convert": keys["convert"]},
+    }
+    layers = [{"cell": keys["cell"], "hidden": keys["hidden"], "input": keys["input"]}]
+    layers += [{**layers[0], "input": keys["hidden"]}] * (keys["layers"] - 1)
+    return {
+        "name": "drawn",
+        "chip": {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": [core]},
+        "precision": {name: keys[name] for name in ("formats", "shift", "accumulator_bits")},
+        "jobs": [{"model": {"name": "m", "layers": layers}, "steps": keys["steps"], "count": keys["jobs"]}],
+    }
