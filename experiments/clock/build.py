@@ -1,4 +1,4 @@
-"""Builds the drawn designs out of context for an ECP5-85 of speed 6, and writes a row for each into built.csv beside it.
+"""Builds the drawn designs out of context for an ECP5-85 of speed 6; built.csv beside it gets a row for each.
 
 Run `python experiments/clock/build.py FOLDER`; `--lane 0/2` and `--lane 1/2`, at the same time, each build a half. What
 is in the table is not built again. It needs the tools of the extra `board` (`--tools DIR` says where, if not on the
@@ -23,7 +23,8 @@ from typing import Any
 TABLE = Path(__file__).with_name("built.csv")
 _CELLS = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "multipliers": "MULT18X18D", "memories": "DP16KD"}
 #: ECP5-85, speed grade 6, pins left out; the clock that is asked for is above what any of the designs reaches.
-_PLACE = "--85k --package CABGA381 --speed 6 --out-of-context --freq 125 --timing-allow-fail -q".split()
+_DEVICE = ["--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context"]
+_PLACE = [*_DEVICE, "--freq", "125", "--timing-allow-fail", "-q"]
 _SYNTH = "read_verilog -I rtl rtl/*.v; synth_ecp5 -top npu_top -json npu.json"
 
 
@@ -34,11 +35,11 @@ def columns() -> list[str]:
     return ["design", "seed", *VALUES, "mhz", *_CELLS, "cycles", "verilog", "tools"]
 
 
-def rows() -> list[dict[str, str]]:
+def rows(table: Path = TABLE) -> list[dict[str, str]]:
     """What was built, by number of the design and seed."""
-    if not TABLE.exists():
+    if not table.exists():
         return []
-    with TABLE.open(encoding="utf-8", newline="") as file:
+    with table.open(encoding="utf-8", newline="") as file:
         return sorted(csv.DictReader(file), key=lambda row: (int(row["design"]), int(row["seed"])))
 
 
@@ -110,15 +111,17 @@ def main() -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the designs are built")
     parser.add_argument("--lane", default="0/1", help="which part of the designs, like 0/2")
     parser.add_argument("--most", type=int, default=1000, help="builds after which it ends")
+    parser.add_argument("--table", type=Path, default=TABLE, help="another table than built.csv")
     parser.add_argument("--tools", type=Path, help="folder of the tools")
     arguments = parser.parse_args()
     lane, lanes = map(int, arguments.lane.split("/"))
     tools, done = Tools(arguments.tools), 0
     for number, seed in wanted(lane, lanes):
-        if (str(number), str(seed)) in {(row["design"], row["seed"]) for row in rows()} or done >= arguments.most:
+        if (str(number), str(seed)) in {(row["design"], row["seed"]) for row in rows(arguments.table)} or done >= arguments.most:
             continue
-        row, new = built(number, seed, arguments.folder, tools), not TABLE.exists()
-        with TABLE.open("a", encoding="utf-8", newline="") as file:
+        row = built(number, seed, arguments.folder, tools)
+        new = not arguments.table.exists()
+        with arguments.table.open("a", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns(), lineterminator="\n")
             if new:
                 writer.writeheader()
