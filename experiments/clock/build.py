@@ -117,7 +117,8 @@ def main() -> None:
     lane, lanes = map(int, arguments.lane.split("/"))
     tools, done = Tools(arguments.tools), 0
     for number, seed in wanted(lane, lanes):
-        if (str(number), str(seed)) in {(row["design"], row["seed"]) for row in rows(arguments.table)} or done >= arguments.most:
+        there = {(row["design"], row["seed"]) for row in rows(arguments.table)}
+        if (str(number), str(seed)) in there or done >= arguments.most:
             continue
         row = built(number, seed, arguments.folder, tools)
         new = not arguments.table.exists()
