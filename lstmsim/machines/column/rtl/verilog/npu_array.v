@@ -76,30 +76,20 @@ module npu_row #(
   localparam T = P + LEVELS;
 
   // Multipliers: a register before the product where there are two, another one where there are four, the others behind
-  // it. Of the first one tools make one of all rows, as all have the same elements; the second is each row's own, near
-  // its multipliers.
+  // it. Of the first one tools make one of all rows, as all have the same elements; the second is each product's own.
   localparam BEFORE = MULTIPLY > 3 ? 2 : MULTIPLY > 1 ? 1 : 0;
+  localparam BEHIND = MULTIPLY - BEFORE;
   wire [EP*WEIGHT_BITS-1:0] w;
   wire [EP*VECTOR_BITS-1:0] v;
-  wire [EP*P-1:0] operands;
   npu_delay #(.WIDTH(EP * P), .CYCLES(BEFORE > 0 ? 1 : 0)) operand_register
-    (.clock(clock), .in({weights, elements}), .out(operands));
-  generate
-    if (BEFORE > 1) begin : g_own
-      reg [EP*P-1:0] own;
-      (* keep *) always @(posedge clock) own <= operands;
-      assign {w, v} = own;
-    end else begin : g_own
-      assign {w, v} = operands;
-    end
-  endgenerate
-  reg [EP*P-1:0] products;
-  integer e;
-  always @*
-    for (e = 0; e < EP; e = e + 1)
-      products[e*P +: P] = $signed(w[e*WEIGHT_BITS +: WEIGHT_BITS]) * $signed(v[e*VECTOR_BITS +: VECTOR_BITS]);
+    (.clock(clock), .in({weights, elements}), .out({w, v}));
+  wire [EP*P-1:0] products;
   wire [EP*P-1:0] held;
-  npu_delay #(.WIDTH(EP * P), .CYCLES(MULTIPLY - BEFORE)) product_register (.clock(clock), .in(products), .out(held));
+  npu_product #(
+    .COUNT(EP), .A(WEIGHT_BITS), .B(VECTOR_BITS), .BEFORE(BEFORE > 1 ? 1 : 0), .AFTER(BEHIND > 0 ? 1 : 0)
+  ) products_of_row (.clock(clock), .a(w), .b(v), .product(products));
+  npu_delay #(.WIDTH(EP * P), .CYCLES(BEHIND > 1 ? BEHIND - 1 : 0)) product_register
+    (.clock(clock), .in(products), .out(held));
 
   // The tree: level l has LEAVES >> l values of T bits, all levels side by side in `values`.
   wire [2*LEAVES*T-1:0] values;
