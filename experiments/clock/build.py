@@ -25,7 +25,8 @@ _CELLS = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "multipliers": "MUL
 #: ECP5-85, speed grade 6, pins left out; the clock that is asked for is above what any of the designs reaches.
 _DEVICE = ["--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context"]
 _PLACE = [*_DEVICE, "--freq", "125", "--timing-allow-fail", "-q"]
-_SYNTH = "read_verilog -I rtl rtl/*.v; synth_ecp5 -top npu_top -json npu.json"
+#: As boards are synthesized (`board/synth.ys`).
+_SYNTH = "read_verilog -D NPU_ECP5 -I rtl rtl/*.v; synth_ecp5 -top npu_top -json npu.json"
 
 
 def columns() -> list[str]:

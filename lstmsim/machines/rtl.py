@@ -24,6 +24,7 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from lstmsim.base.records import record
@@ -56,3 +57,63 @@ class Event:
     def line(self) -> str:
         """The line of the log, without its end."""
         return " ".join(map(str, (self.kind, self.cycle, *self.fields)))
+
+
+@record
+class ClockModel:
+    """A model of the clock that placed designs of a machine reach, from builds, and how well it tells other builds.
+
+    A machine that has one has in its folder a module `clock`, found by `registry.capability`, with the functions
+    `model()` and `clocks(scenario, entries, counts)`: the MHz of a design, and by reason whether they cannot be told.
+
+    family: FPGA and speed grade of the builds.
+    multiplier: multiplier block of the devices of this family, as their tables name it.
+    tools: what synthesized and placed them.
+    verilog: hash of the modules that were built.
+    source: where the builds are.
+    null: whether all designs get the same clock, because features of a design told it no better.
+    ns: nanoseconds of a cycle for each feature; a cycle has their sum.
+    numbers: least and most of each number of the designs that were fitted.
+    words: their words.
+    lanes: by kind of cell, their widest tail.
+    fitted, held_out: how many designs were fitted, and how many others judge the model.
+    within, worst, median: share of the latter whose time is told within 15 %; the largest error, and the median, as
+        shares of the time after placement.
+    null_within, null_worst, null_median: the same of one clock for all.
+    pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out.
+    placement: largest distance of a clock from the mean over three seeds of placement, a share of it.
+    """
+
+    family: str
+    multiplier: str
+    tools: str
+    verilog: str
+    source: str
+    null: bool
+    ns: Mapping[str, float]
+    numbers: Mapping[str, Sequence[int]]
+    words: Mapping[str, Sequence[str]]
+    lanes: Mapping[str, int]
+    fitted: int
+    held_out: int
+    within: float
+    worst: float
+    median: float
+    null_within: float
+    null_worst: float
+    null_median: float
+    pairs: float
+    placement: float
+
+    @property
+    def name(self) -> str:
+        """Which model it is, and for what, in words."""
+        kind = "one clock for all designs" if self.null else "by the clock model"
+        return f"{kind}, for {self.family}"
+
+    @property
+    def judged(self) -> str:
+        """How well it told the clocks of designs that were held out, beside the null model, in words."""
+        own = f"{self.within:.0%} of {self.held_out} held-out designs within 15 %, worst {self.worst:.0%}"
+        null = f"one clock for all: {self.null_within:.0%}, worst {self.null_worst:.0%}"
+        return own if self.null else f"{own}; {null}"

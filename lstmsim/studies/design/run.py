@@ -14,12 +14,11 @@ import numpy as np
 
 from lstmsim.base.files import refuse_if_read
 from lstmsim.model.scenario import Scenario
-from lstmsim.studies.design.accurate import Least
 from lstmsim.studies.design.alike import Alikes, unsure_of
 from lstmsim.studies.design.bounds.points import known_of
 from lstmsim.studies.design.default import default_space
 from lstmsim.studies.design.extras import chip_files, chip_names, more_of, rivals_of
-from lstmsim.studies.design.judge import Judge, scaled
+from lstmsim.studies.design.judge import Judge, Least, scaled
 from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.rates import rates_for
 from lstmsim.studies.design.request import OBJECTIVES, PERCENT_OF, PERCENTILES, DesignRequest, checked

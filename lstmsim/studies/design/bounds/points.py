@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from lstmsim.machines.bounds import Column
-from lstmsim.studies.design.accurate import Least
 from lstmsim.studies.design.bounds.jobs import Bounded, bounded, percentile_of
 from lstmsim.studies.design.bounds.multipliers import multiplier_blocks
+from lstmsim.studies.design.judge import Least
 from lstmsim.studies.design.rates import Rates
 from lstmsim.studies.design.request import BEARS, OBJECTIVES, PERCENT_OF, DesignRequest
 from lstmsim.studies.design.space import Box, Broken

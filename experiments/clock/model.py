@@ -1,0 +1,176 @@
+"""Makes the clock model from the builds: least squares on the first designs of the draw, judged on those held out.
+
+Run `python experiments/clock/model.py`; it writes lstmsim/machines/column/clock.json. Features are chosen on the
+designs of the fit alone: of all sets of at most `MOST` features the one with the least error where each design is left
+out in turn, or the smallest set that is within one standard error of it. The null model is one time of a cycle for all.
+The model is used where, on the held-out designs, it tells more of them within 15 % than the null model, or as many with
+a smaller median error, by more than placement alone moves a clock; else the null model is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+#: Most features beside the constant, and the error within which a time counts as told.
+MOST, CLOSE = 4, 0.15
+#: Share of the pairs of held-out designs whose ratio of times is told within `ClockModel.pairs`.
+PAIRS = 0.95
+FILE = Path(__file__).resolve().parents[2] / "lstmsim" / "machines" / "column" / "clock.json"
+_NUMBERS = ("ep", "vp", "multipliers", "threads", "convert", "hidden", "input", "layers", "jobs", "steps")
+_WORDS = ("cell", "formats", "shift")
+
+
+def solved(table: Numbers, times: Numbers) -> Numbers:
+    """Coefficients of least squares."""
+    found: Numbers = np.linalg.lstsq(table, times, rcond=None)[0]
+    return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some designs that were built: what is known of them before, and the time of a cycle after placement.
+
+    facts: numbers and words of each design.
+    ns: time of a cycle of each.
+    """
+
+    facts: Sequence[Mapping[str, Any]]
+    ns: Numbers
+
+    def table(self, names: Sequence[str]) -> Numbers:
+        """A column for each feature."""
+        from lstmsim.machines.column.clock import FEATURES
+
+        return np.array([[float(FEATURES[name](each)) for name in names] for each in self.facts])
+
+    def left_out(self, names: Sequence[str]) -> Numbers:
+        """The errors of times that are told without the design itself, as shares of them."""
+        table, rows = self.table(names), np.arange(len(self.ns))
+        told = [table[row] @ solved(table[rows != row], self.ns[rows != row]) for row in rows]
+        shares: Numbers = np.array(told) / self.ns - 1
+        return shares
+
+    def errors(self, ns: Mapping[str, float]) -> Numbers:
+        """The errors of the times that a model tells, as shares of those after placement."""
+        shares: Numbers = self.table(list(ns)) @ np.array(list(ns.values())) / self.ns - 1
+        return shares
+
+    def pairs(self, ns: Mapping[str, float]) -> float:
+        """The factor within which the ratio of two designs' times is told, for `PAIRS` of all pairs."""
+        logs = np.log1p(self.errors(ns))
+        apart = [abs(one - two) for one, two in combinations(logs, 2)]
+        return float(np.exp(np.quantile(apart, PAIRS, method="higher")))
+
+
+class Builds:
+    """The rows of the table, in the parts of the draw; table: another one than built.csv."""
+
+    def __init__(self, table: Path | None = None) -> None:
+        from experiments.clock.build import TABLE, rows
+        from experiments.clock.draw import FIT, HELD_OUT
+
+        self.rows = rows(table or TABLE)
+        self.first = [row for row in self.rows if row["seed"] == "1"]
+        self.fit = self._part(range(FIT))
+        self.held_out = self._part(range(FIT, FIT + HELD_OUT))
+
+    def _part(self, numbers: range) -> Part:
+        from experiments.clock.draw import drawn, scenario_of
+        from lstmsim.machines.column.clock import facts_of
+        from lstmsim.studies.shared.loading import load_scenario
+
+        own, designs = [row for row in self.first if int(row["design"]) in numbers], drawn()
+        facts = []
+        for row in own:
+            data = scenario_of(designs[int(row["design"])])
+            facts.append(facts_of(load_scenario(data), data["chip"]["cores"][0]))
+        return Part(facts, np.array([1000 / float(row["mhz"]) for row in own]))
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The features that are chosen on the designs of the fit."""
+        from lstmsim.machines.column.clock import FEATURES
+
+        rest = [each for each in FEATURES if each != "constant"]
+        sets = [("constant", *each) for size in range(MOST + 1) for each in combinations(rest, size)]
+        squares = {each: self.fit.left_out(each) ** 2 for each in sets}
+        best = min(sets, key=lambda each: float(squares[each].mean()))
+        limit = squares[best].mean() + squares[best].std(ddof=1) / len(squares[best]) ** 0.5
+        near = [each for each in sets if squares[each].mean() <= limit]
+        least = min(map(len, near))
+        return min((each for each in near if len(each) == least), key=lambda each: float(squares[each].mean()))
+
+    def model(self, names: Sequence[str]) -> dict[str, float]:
+        """Nanoseconds of each feature, by least squares on the designs of the fit."""
+        found = solved(self.fit.table(names), self.fit.ns)
+        return {name: round(float(each), 4) for name, each in zip(names, found, strict=True)}
+
+    @cached_property
+    def placement(self) -> float:
+        """The largest distance of a clock from the mean over the seeds of placement, as a share of it."""
+        clocks: dict[str, list[float]] = {}
+        for row in self.rows:
+            clocks.setdefault(row["design"], []).append(float(row["mhz"]))
+        several = [np.array(each) for each in clocks.values() if len(each) > 1]
+        return max((float(np.abs(each / each.mean() - 1).max()) for each in several), default=float("nan"))
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The file of the model."""
+        from experiments.clock.draw import SEED
+
+        model, null = self.model(self.features), self.model(["constant"])
+        own, other = judged(self.held_out.errors(model)), judged(self.held_out.errors(null))
+        better = own["within"] > other["within"] or (
+            own["within"] == other["within"] and other["median"] - own["median"] > self.placement / 2
+        )
+        used = model if better else null
+        first, facts = self.first[0], self.fit.facts
+        return {
+            "family": "ECP5, speed grade 6",
+            "multiplier": "MULT18X18D",
+            "tools": first["tools"],
+            "verilog": first["verilog"],
+            "source": f"experiments/clock/built.csv, designs drawn with seed {SEED}",
+            "null": not better,
+            "ns": used,
+            "numbers": {
+                name: [min(int(each[name]) for each in facts), max(int(each[name]) for each in facts)]
+                for name in (*_NUMBERS, "accumulator_bits")
+            },
+            "words": {name: sorted({each[name] for each in facts}) for name in _WORDS},
+            "lanes": {
+                cell: max(each["tail_width"] for each in facts if each["cell"] == cell)
+                for cell in sorted({each["cell"] for each in facts})
+            },
+            "fitted": len(facts),
+            "held_out": len(self.held_out.ns),
+            **judged(self.held_out.errors(used)),
+            **{f"null_{name}": each for name, each in other.items()},
+            "pairs": round(self.held_out.pairs(used), 4),
+            "placement": round(self.placement, 4),
+        }
+
+
+def judged(errors: Numbers) -> dict[str, float]:
+    """Share of designs whose time is told within `CLOSE`, the largest error, the median."""
+    far = np.abs(errors)
+    found = {"within": (far <= CLOSE).mean(), "worst": far.max(), "median": np.median(far)}
+    return {name: round(float(each), 4) for name, each in found.items()}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    FILE.write_text(json.dumps(Builds().data, indent=2) + "\n", encoding="utf-8")
+    print(f"wrote {FILE.name}")
