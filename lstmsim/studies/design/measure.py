@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
+from lstmsim.machines.registry import capability
+from lstmsim.machines.rtl import ClockModel
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.design.judge import DOUBT, Judge, energy_of
 from lstmsim.studies.design.rates import Borne, Rates
-from lstmsim.studies.design.request import BEARS, OBJECTIVES
+from lstmsim.studies.design.request import BEARS, MAKESPAN, OBJECTIVES
 from lstmsim.studies.design.result import Choice
 from lstmsim.studies.design.space import Space, rule_of, too_many
 from lstmsim.studies.design.walk import Simulated
@@ -33,6 +35,7 @@ class Measure:
     limit: (column, most ms) that a latency may be.
     results: simulates points.
     rates: what designs bear; None: nobody asked.
+    clock: the model that tells the clock of each design; None: all have that of the chip.
     """
 
     def __init__(
@@ -44,9 +47,10 @@ class Measure:
         store: Store | None,
         results: Callable[[Sequence[int]], Iterable[Rows]],
         rates: Rates | None = None,
+        clock: ClockModel | None = None,
     ) -> None:
         self.space, self.judge, self.names = space, judge, tuple(names)
-        self.limit, self.store, self.results, self.rates = limit, store, results, rates
+        self.limit, self.store, self.results, self.rates, self.clock = limit, store, results, rates, clock
         # a search of a rate takes seconds: the next ones are to know what it found
         self.batches = (16, 8192) if rates is None else (4, 16)
         self.resolver = Resolver(space.setup)
@@ -93,7 +97,8 @@ class Measure:
     def choice(self, point: int, objective: tuple[float, ...]) -> Choice:
         """A design with what it takes of the device."""
         fit = self.judge.fit(self.scenario(point))
-        return Choice(point, self.space.values(point), tuple(map(abs, objective)), fit.verdict if fit else "")
+        mhz = self._mhz(self.scenario(point)) if self.clock else None
+        return Choice(point, self.space.values(point), tuple(map(abs, objective)), fit.verdict if fit else "", mhz)
 
     def rejected(self, point: int) -> int:
         """How many requests a point rejects that was simulated."""
@@ -138,6 +143,10 @@ class Measure:
         kept = self.limit is None or named[self.limit[0]] <= self.limit[1]
         borne = None if self.rates is None else self.rates.known[point][1]
         values = [float(self._value(each, point, scenario, named, borne)) for each in self.names]
+        if self.clock is not None:
+            near = [self.clock.pairs if name in MAKESPAN else 1 for name in self.names]
+            hope = tuple(value / each for value, each in zip(values, near, strict=True))
+            return Simulated(point, tuple(values), kept=kept, hope=hope)
         if self.rates is None or borne is None:
             return Simulated(point, tuple(values), kept=kept)
         hope = tuple(-borne.hope if name == BEARS else value for name, value in zip(self.names, values, strict=True))
@@ -156,4 +165,13 @@ class Measure:
         if not OBJECTIVES[name]:
             return self._static(name, scenario or self.scenario(point))
         value: float = named[OBJECTIVES[name]]
-        return value / (scenario or self.scenario(point)).chip.frequency_mhz / 1000 if name == "ms" else value
+        if name not in MAKESPAN:
+            return value
+        return value / self._mhz(scenario or self.scenario(point)) / MAKESPAN[name]
+
+    def _mhz(self, scenario: Scenario) -> float:
+        """The clock of a design: that of its chip, or as the model tells it."""
+        if self.clock is None:
+            return scenario.chip.frequency_mhz
+        mhz: float = capability(scenario.chip.kind, "clock").clock(scenario)[0]
+        return mhz

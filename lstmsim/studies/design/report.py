@@ -8,13 +8,14 @@ from math import isfinite
 from typing import Any
 
 from lstmsim.report.document import Document, Section, Text, facts, grid, remark
-from lstmsim.report.results import Forms, picked
+from lstmsim.report.results import Forms, picked, plain
 from lstmsim.studies.design.result import Alike, Choice, Design, More, written
 
 #: Unit of what is minimised, and how its number is written.
 _UNITS = {
     "cycles": ("cycles", "{:,.0f}"),
     "energy_j": ("J an inference (relative)", "{:.3g}"),
+    "us": ("us", "{:.4g}"),
     "npe": ("multipliers", "{:,.0f}"),
     "share": ("of the device", "{:.1%}"),
     "requests_per_second": ("requests/s", "{:,.1f}"),
@@ -34,8 +35,11 @@ def _said(name: str, value: float) -> str:
     return f"{before}{_number(name, value)} {unit}"
 
 
-def _change(value: float, best: float) -> str:
-    return f"{100 * (value / best - 1):+.1f} %" if best else "-"
+def _change(value: float, best: float, result: Design) -> str:
+    if not best:
+        return "-"
+    near = result.clock is not None and max(value / best, best / value) <= result.clock.pairs
+    return f"{100 * (value / best - 1):+.1f} %{' (cannot tell)' if near else ''}"
 
 
 def words_of(values: Mapping[str, Any]) -> str:
@@ -51,11 +55,15 @@ def _headline(result: Design) -> str:
         # one that could not be simulated may, and one whose rate no run tells
         keeps = "keeps" if result.proven or result.left else "is known to keep"
         return f"{start}no design {looked} {keeps} all that is asked"
+    if result.clock is not None:
+        return start + _at_told_clocks(result)
     if len(result.names) > 1:
         sure = "no other design can be on it" if result.proven else "others may be on it"
         sure += "; for the requests that are drawn: nothing is compared at 95 %" if result.drawn else ""
         return f"{start}a front of {len(result.best):,} of {result.space:,} designs; {sure}"
     said = _said(result.names[0], result.best[0].objective[0])
+    if result.stamp is not None and result.stamp.clock:
+        said += f" at {result.stamp.clock}"
     if result.proven:
         sure = f"proven best of {result.space:,} designs{' for the requests that are drawn' if result.drawn else ''}"
     else:
@@ -65,6 +73,26 @@ def _headline(result: Design) -> str:
         others = "1 other" if len(result.alike) == 1 else f"{len(result.alike):,} others"
         sure += f"; it cannot be told at 95 % that it is better than {others}"
     return f"{start}{said}, {sure}"
+
+
+def _at_told_clocks(result: Design) -> str:
+    """The headline where the clock of each design is told by a model: only what its error leaves."""
+    assert result.clock is not None
+    untimed = sum(result.untimed.values())
+    error, known = f"the clock model's error of {result.clock.apart} between two designs", result.space - untimed
+    others = f"{len(result.alike):,} other{'s' * (len(result.alike) != 1)}"
+    if len(result.names) > 1:
+        sure = len(result.best) - len(result.shaky)
+        text = f"a front of {len(result.best):,} of {known:,} designs; {sure:,} stay on it within {error}"
+        text += f", and {others} may be on it. Clocks are predicted for {result.clock.family}: {result.clock.judged}"
+    else:
+        best = result.best[0]
+        text = f"{_said(result.names[0], best.objective[0])} at {best.mhz:g} MHz, predicted for {result.clock.family} "
+        text += f"({result.clock.judged}); least of {known:,} designs, " + (
+            f"but within {error} it cannot be told from {others}" if result.alike else f"by more than {error}"
+        )
+    text += f"; {result.left:,} were not looked at" if result.left else ""
+    return text + (f"; of {untimed:,} more the clock cannot be told" if untimed else "")
 
 
 def _document(result: Design) -> Document:
@@ -89,12 +117,23 @@ def _found(result: Design) -> Iterator[Section]:
     if not result.best:
         return
     if len(result.names) > 1:
-        columns = [*result.names, "equal", *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes)]
+        shaky = {each.objective for each in result.best if each.point in result.shaky}
+        columns = [
+            *result.names,
+            *(["MHz", "<stays"] if result.clock else []),
+            "equal",
+            *(f"<{key.removeprefix('chip.cores.0.')}" for key in result.axes),
+        ]
         alike = Counter(each.objective for each in result.best)
         first = {each.objective: each for each in reversed(result.best)}
         rows = [
             [
                 *(_number(name, number) for name, number in zip(result.names, objective, strict=True)),
+                *(
+                    [f"{first[objective].mhz:g}", "cannot tell" if objective in shaky else "yes"]
+                    if result.clock
+                    else []
+                ),
                 *(alike[objective], *(written(value) for value in first[objective].values.values())),
             ]
             for objective in alike
@@ -106,14 +145,18 @@ def _found(result: Design) -> Iterator[Section]:
     others = "1 other is" if result.equal == 2 else f"{result.equal - 1:,} others are"
     equal = f"{others} equal to it; it has the lowest number" if result.equal > 1 else None
     yield Section.of(
-        facts(("best", words_of(best.values)), *((("fit", best.fit),) if best.fit else ())),
+        facts(
+            ("best", words_of(best.values)),
+            *((("clock", f"{best.mhz:g} MHz, predicted"),) if best.mhz else ()),
+            *((("fit", best.fit),) if best.fit else ()),
+        ),
         equal,
         title=f"best: design {best.point:,}",
     )
     rows = [
         [
             *(rival.key, written(best.values[rival.key]), written(rival.value)),
-            *(_number(result.names[0], rival.objective), _change(rival.objective, best.objective[0])),
+            *(_number(result.names[0], rival.objective), _change(rival.objective, best.objective[0], result)),
         ]
         for rival in result.rivals
     ]
@@ -126,6 +169,7 @@ def _counts(result: Design) -> Section:
         ("breaks a rule", result.infeasible),
         ("does not fit", result.does_not_fit),
         ("not accurate enough", result.inaccurate),
+        ("clock cannot be told", result.untimed),
         ("ruled out by a bound", result.pruned),
         ("simulated", {"": result.simulated}),
         ("not looked at", {"": result.left} if result.left else {}),
@@ -145,7 +189,9 @@ def _counts(result: Design) -> Section:
 def _asked(result: Design) -> Iterator[Section]:
     if result.more:
         yield Section.of(*(_more(each, result) for each in result.more), title="what binds")
-    if result.alike:
+    if result.alike and result.clock is not None:
+        yield _near(result)
+    elif result.alike:
         rows = [
             [
                 *(each.choice.point, words_of(each.choice.values)),
@@ -157,6 +203,21 @@ def _asked(result: Design) -> Iterator[Section]:
         side = "above" if result.maximise else "below"
         title = f"not told from the best: it may be no better ({side} 0: the other is)"
         yield Section.of(grid(heads, rows, limit=_SHOWN), title=title)
+
+
+def _near(result: Design) -> Section:
+    """Designs that the error of the clock model leaves beside the best one, or beside a front."""
+    rows = [
+        [
+            *(each.choice.point, words_of(each.choice.values)),
+            *(_number(name, number) for name, number in zip(result.names, each.choice.objective, strict=True)),
+            f"{each.choice.mhz:g}",
+        ]
+        for each in result.alike
+    ]
+    title = "may be on the front, too" if len(result.names) > 1 else "cannot be told from the best"
+    heads = ["design", "<", *result.names, "MHz"]
+    return Section.of(grid(heads, rows, limit=_SHOWN), title=f"{title}, by the clock model")
 
 
 def _between(each: Alike) -> str:
@@ -171,13 +232,13 @@ def _more(more: More, result: Design) -> str:
     if more.best is None:
         return f"{start}would buy nothing in this space{rest}"
     name, own = result.names[0], more.best.objective[0]
-    change = _change(own, result.best[0].objective[0])
+    change = _change(own, result.best[0].objective[0], result)
     return f"{start}would buy {_said(name, own)} ({change}): {words_of(more.best.values)}{rest}"
 
 
 def _choice(each: Choice) -> dict[str, Any]:
     objective = each.objective[0] if len(each.objective) == 1 else list(each.objective)
-    return picked(each, "point fit") | {"values": dict(each.values), "objective": objective}
+    return picked(each, "point fit mhz") | {"values": dict(each.values), "objective": objective}
 
 
 def _data(result: Design) -> dict[str, Any]:
@@ -187,6 +248,10 @@ def _data(result: Design) -> dict[str, Any]:
         "schema": "lstmsim/design/1",
         **picked(result, f"{names} why_not_fit=does_not_fit late equal gap proven bounded drawn remarks files"),
         "device": result.device or None,
+        "clock": None if result.clock is None else plain(result.clock, {}),
+        "untimed": sum(result.untimed.values()),
+        "why_untimed": dict(result.untimed),
+        "shaky": list(result.shaky),
         "does_not_fit": sum(result.does_not_fit.values()),
         "inaccurate": sum(result.inaccurate.values()),
         "why_inaccurate": dict(result.inaccurate),

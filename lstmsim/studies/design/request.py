@@ -11,12 +11,23 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest
-from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, StabilityShare, share_in
+from lstmsim.studies.shared.request import (
+    CLOCK_MODEL,
+    Clock,
+    Jobs,
+    Overrides,
+    Path,
+    Progress,
+    Source,
+    StabilityShare,
+    share_in,
+)
 
 #: What can be minimised -> the column of a sweep's table that has it; empty: it is known before a simulation.
 OBJECTIVES = {
     "cycles": "makespan_cycles",
     "ms": "makespan_cycles",
+    "us": "makespan_cycles",
     "p50_ms": "latency_ms_p50",
     "p95_ms": "latency_ms_p95",
     "p99_ms": "latency_ms_p99",
@@ -24,6 +35,8 @@ OBJECTIVES = {
     "npe": "",
     "share": "",
 }
+#: What is minimised in a time of the makespan -> how many of it are a microsecond.
+MAKESPAN = {"ms": 1000.0, "us": 1.0}
 #: What can be maximised.
 BEARS = "requests_per_second"
 #: What is minimised -> its percentile of latencies.
@@ -161,6 +174,7 @@ class DesignRequest:
         ),
     ] = None
     stability: StabilityShare = None
+    clock: Clock = None
     jobs: Jobs = None
     dask: Annotated[str | None, Key("Compute on a dask cluster, like tcp://host:8786.", metavar="ADDRESS")] = None
     overrides: Overrides = ()
@@ -168,6 +182,11 @@ class DesignRequest:
     announce: Annotated[
         Callable[[str], None] | None, Key("Function that is called with the space, before it is walked.")
     ] = None
+
+    @property
+    def told(self) -> bool:
+        """Whether each design has the clock that the model of its machine tells."""
+        return self.clock == CLOCK_MODEL
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,6 +213,8 @@ def checked(request: DesignRequest) -> DesignRequest:
         for wrong, name in ((request.fill is not None, "fill"), ("share" in request.minimise, "minimise share")):
             if wrong:
                 raise InputError(Mistake(name, "needs a device, got none"))
+    if request.clock is not None:
+        _check_clock(request)
     if request.trials is not None:
         others = {"most": request.most, "stability": request.stability, "several objectives": request.names[1:] or None}
         for option in (each for each, value in others.items() if value is not None):
@@ -201,6 +222,24 @@ def checked(request: DesignRequest) -> DesignRequest:
     if request.maximise or request.at_rate is not None:
         _check_rates(request, f"maximise {BEARS}" if request.maximise else "at_rate")
     return request
+
+
+def _check_clock(request: DesignRequest) -> None:
+    """`InputError` for a clock beside another one, or with what is not answered at clocks that are predicted."""
+    keys = [*(request.axes or ()), *(each.partition("=")[0] for each in request.overrides)]
+    if any(key.strip().endswith("frequency_mhz") for key in keys):
+        raise InputError(Mistake("clock", "does not go with chip.frequency_mhz: it takes its place"))
+    if not request.told:
+        return
+    others = {name: getattr(request, name) for name in ("bound_ms", "at_rate", "stability", "trials")}
+    asked = [option for option, value in others.items() if value is not None]
+    asked += [f"minimise {name}" for name in request.minimise if name in PERCENT_OF]
+    asked += [f"maximise {name}" for name in request.maximise]
+    for option in asked:
+        text = "does not go with clock model, which is asked of the makespan only: name MHz, or the file of a build"
+        raise InputError(Mistake(option, text))
+    if not set(MAKESPAN) & set(request.minimise):
+        raise InputError(Mistake("clock", "model changes times only: minimise us or ms, alone or with others"))
 
 
 def _check_rates(request: DesignRequest, name: str) -> None:

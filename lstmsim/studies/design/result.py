@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lstmsim.machines.rtl import ClockModel
 from lstmsim.report.results import Table
 from lstmsim.report.stability import Stability
 from lstmsim.report.stamp import Stamp
@@ -24,12 +25,14 @@ class Choice:
     values: of each key.
     objective: what is sought, in the order of `Design.names`.
     fit: what it takes of the device, in words; empty without one.
+    mhz: the clock that the model tells; None: it was not asked.
     """
 
     point: int
     values: Mapping[str, Any]
     objective: tuple[float, ...]
     fit: str = ""
+    mhz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,9 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     seen: of the designs that were simulated and keep the bound on latencies, what a picture shows: of one objective
         (place in the order of bounds from 1 on, objective), of several the objectives.
     bounds: (place, bound) at some places of that order.
+    clock: the model of the clock that times hang on; None: all designs have the clock of the chip.
+    untimed: designs whose clock the model cannot tell, by reason.
+    shaky: of a front, the designs on it that others may put off it within the error of the clock model.
     stamp: what the cycles of the best design are exact against, and which keys are assumptions; None: there is none.
     """
 
@@ -132,6 +138,9 @@ class Design(Table, forms="lstmsim.studies.design.report"):
     seen: tuple[tuple[float, ...], ...] = ()
     bounds: tuple[tuple[float, float], ...] = ()
     maximise: tuple[str, ...] = ()
+    clock: ClockModel | None = None
+    untimed: Mapping[str, int] = field(default_factory=dict)
+    shaky: tuple[int, ...] = ()
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -19,9 +19,9 @@ from lstmsim.studies.fit.device import Device
 from lstmsim.studies.sweep.table import front
 
 #: What becomes of a point.
-LEFT, INFEASIBLE, TOO_LARGE, INACCURATE, PRUNED, SIMULATED = range(6)
+LEFT, INFEASIBLE, TOO_LARGE, INACCURATE, UNTIMED, PRUNED, SIMULATED = range(7)
 #: Labels of points that cannot be chosen whatever they simulate.
-OUT = INFEASIBLE, TOO_LARGE, INACCURATE
+OUT = INFEASIBLE, TOO_LARGE, INACCURATE, UNTIMED
 #: Points that are looked at together.
 _LOOKED_AT = 65_536
 

@@ -197,12 +197,12 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
 
 
 def load_clocked(source: Source, overrides: Sequence[str], clock: Path | None) -> Scenario:
-    """Read a scenario at a clock that is asked for or was built; its chip says where the clock comes from.
+    """Read a scenario at a clock that is asked for, was built or is predicted; its chip says where it comes from.
 
     Arrivals by the second come at other cycles at another clock, and so do transfers of memories in GB/s.
 
     source, overrides: as in `load_scenario`.
-    clock: MHz, or the file that a build wrote (None: the chip's own clock).
+    clock: MHz, the file that a build wrote, or `model` (None: the chip's own clock).
 
     >>> scenario = load_clocked({"chip": "edge", "jobs": [{"model": "lstm-256", "steps": 2}]}, (), "120")
     >>> scenario.chip.frequency_mhz, scenario.chip.sources["frequency_mhz"]
@@ -210,10 +210,11 @@ def load_clocked(source: Source, overrides: Sequence[str], clock: Path | None) -
     """
     if clock is None:
         return load_scenario(source, overrides)
-    from lstmsim.studies.board.build import clock_of
+    from lstmsim.studies.board.build import clock_of, clock_told
+    from lstmsim.studies.shared.request import CLOCK_MODEL
 
-    mhz, said = clock_of(os.fspath(clock))
-    _, at_clock = load_at_clocks(source, overrides)
+    own, at_clock = load_at_clocks(source, overrides)
+    mhz, said = clock_told(own) if clock == CLOCK_MODEL else clock_of(os.fspath(clock))
     loaded = at_clock(mhz)
     sources = {**loaded.chip.sources, "frequency_mhz": said}
     chip = replace(cast(Any, loaded.chip), frequency_mhz=mhz, sources=sources)

@@ -103,6 +103,17 @@ StabilityShare = Annotated[
         read=share_in,
     ),
 ]
+#: In place of MHz or a file: the clock is that which the machine's model tells.
+CLOCK_MODEL = "model"
+Clock = Annotated[
+    Path | None,
+    Key(
+        "Clock of the chip instead of its own: MHz, what a build wrote (build/clock.json), or `model`, the machine's "
+        "model of the clock of its generated hardware.",
+        follows="the chip's own",
+        metavar="MHZ|FILE|model",
+    ),
+]
 #: A size from 1 on.
 Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
 

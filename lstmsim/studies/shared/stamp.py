@@ -15,7 +15,7 @@ from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.target import COMMON, RATES, TIMES
 from lstmsim.model.scenario import Chip, Job, Scenario
-from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT, Stamp
+from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD, Stamp
 
 #: Words of a source that says that a value is not known.
 _ASSUMED, _FITTED = "assumption", "fitted"
@@ -164,7 +164,7 @@ def stamp_of(chip: Chip, jobs: Sequence[Job] = (), *, bits: bool = False, varied
     """
     preset, changed = preset_of(chip)
     said = str(chip.sources.get("frequency_mhz", ""))
-    clock = said if said.startswith((CLOCK_ASKED, CLOCK_BUILT)) else ""
+    clock = said if said.startswith((CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD)) else ""
     values = _from_sources(chip, [each for each in changed if each != "frequency_mhz" or not clock])
     evidence = target_of(chip.kind).evidence(chip, jobs, bits=bits, preset=preset, changed=changed)
     return Stamp(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.report.styles import SCREEN, Look
-from lstmsim.studies.shared.request import Engine, Overrides, Path, Source
+from lstmsim.studies.shared.request import Clock, Engine, Overrides, Path, Source
 
 
 @record
@@ -20,14 +20,7 @@ class SimulateRequest:
     _: KW_ONLY
     engine: Engine = "fast"
     overrides: Overrides = ()
-    clock: Annotated[
-        Path | None,
-        Key(
-            "Clock of the chip instead of its own: MHz, or what a build wrote (build/clock.json).",
-            follows="the chip's own",
-            metavar="FILE_OR_MHZ",
-        ),
-    ] = None
+    clock: Clock = None
 
 
 def _core_numbers(text: str) -> tuple[int, ...]:
