@@ -96,14 +96,16 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   reg [(THREADS+1)*JOBS_B-1:0] heads;
 
   function [(THREADS+1)*JOBS_B-1:0] listed(input [W_JOBS-1:0] first);
-    // This job and those behind it in the queue. The jobs of an only queue follow each other.
+    // This job and those behind it in the queue. The jobs of an only queue follow each other: each is counted from the
+    // first one and not from the one before it, because a chain of adders would be the longest path of the hardware.
     integer p;
     reg [W_JOBS-1:0] job;
     begin
       job = first;
       for (p = 0; p <= THREADS; p = p + 1) begin
+        if (QUEUES == 1) job = p > JOBS || first > JOBS - p ? JOBS : first + p;
         listed[p*JOBS_B +: JOBS_B] = job;
-        if (job < JOBS) job = QUEUES == 1 ? job + 1'b1 : J_NEXT[job*J_NEXT_B +: W_JOBS];
+        if (QUEUES != 1 && job < JOBS) job = J_NEXT[job*J_NEXT_B +: W_JOBS];
       end
     end
   endfunction

@@ -1,0 +1,123 @@
+"""How well the clock of generated hardware is told before it is built: a model by design beside one clock for all.
+
+The builds are in built.csv (`python experiments/clock/build.py FOLDER`). The model is made of the first 40 designs of a
+draw (`python experiments/clock/model.py`), and judged here by the 20 that follow.
+
+Run `python experiments/clock/run.py`; `--write` refreshes expected.md beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from experiments.clock.build import modules
+from experiments.clock.draw import FIT, HELD_OUT, REPEATED, SEED, VALUES
+from experiments.clock.model import CLOSE, Builds, judged
+
+_NAMES = ("cell", "layers", "hidden", "input", "ep", "vp", "threads", "tail_width", "convert", "formats", "shift")
+
+
+def judged_rows(builds: Builds) -> Iterator[str]:
+    """The model and the null model, on the designs of the fit (each left out in turn) and on those held out."""
+    for title, names in (("by design", builds.features), ("one clock for all", ("constant",))):
+        ns = builds.model(names)
+        parts = {"fit, each left out": builds.fit.left_out(names), "held out": builds.held_out.errors(ns)}
+        for part, errors in parts.items():
+            found = judged(errors)
+            close = f"{round(found['within'] * len(errors))} of {len(errors)}"
+            figures = f"{100 * found['median']:.1f} % | {100 * found['worst']:.1f} %"
+            pairs = f"{100 * (builds.held_out.pairs(ns) - 1):.0f} %" if part == "held out" else "-"
+            yield f"| {title} | {part} | {close} | {figures} | {pairs} |"
+
+
+def held_out_rows(builds: Builds) -> Iterator[str]:
+    """Each design held out with the time of its reference jobs, told and after placement."""
+    own = builds.data["ns"]
+    rows = [row for row in builds.first if int(row["design"]) >= FIT]
+    for row, ns, error in zip(rows, builds.held_out.ns, builds.held_out.errors(own), strict=True):
+        cycles, keys = int(row["cycles"]), ", ".join(f"{row[name]}" for name in _NAMES)
+        told = 1000 / (ns * (1 + error))
+        us = f"{cycles:,} | {cycles / told:,.1f} | {cycles * ns / 1000:,.1f}"
+        yield f"| {row['design']} | {keys} | {told:.1f} | {row['mhz']} | {us} | {100 * error:+.1f} % |"
+
+
+def placement_rows(builds: Builds) -> Iterator[str]:
+    """The designs that were placed with several seeds."""
+    for number in REPEATED:
+        clocks = [float(row["mhz"]) for row in builds.rows if int(row["design"]) == number]
+        if len(clocks) > 1:
+            spread = 100 * (max(clocks) / min(clocks) - 1)
+            yield f"| {number} | {', '.join(f'{each:.1f}' for each in clocks)} | {spread:.1f} % |"
+
+
+def verdict(builds: Builds) -> str:
+    """Which model is used, and why."""
+    data = builds.data
+    told = {name: round(data[name] * data["held_out"]) for name in ("within", "null_within")}
+    if data["null"]:
+        return "The null model, one clock for all designs, tells the held-out designs no worse, and is what is used."
+    return (
+        f"The model by design tells {told['within']} of {data['held_out']} held-out designs within 15 %, one clock for "
+        f"all {told['null_within']}: the model is used."
+    )
+
+
+def text(small: bool = False) -> str:
+    """The summary; `small`: without the designs one by one."""
+    builds = Builds()
+    data, clocks = builds.data, [float(row["mhz"]) for row in builds.first]
+    same = "the same as" if data["verilog"] == modules() else "older than"
+    lines = ["# The clock of a design before it is built", "", verdict(builds), ""]
+    lines += [
+        f"{len(builds.fit.ns)} designs of the fit and {len(builds.held_out.ns)} held out of a draw of {FIT} and "
+        f"{HELD_OUT} with seed {SEED}, parted before any was built.",
+        f"Built out of context for an ECP5-85 of speed grade 6 by {data['tools']}, one seed of placement: "
+        f"{min(clocks):.1f} to {max(clocks):.1f} MHz, median {np.median(clocks):.1f}.",
+        f"The Verilog (hash {data['verilog']}) is {same} that of this version.",
+        "The error is that of a run's time, cycles over the told clock, against cycles over the clock after placement;",
+        "cycles are exact. No verdict hangs on an assumed latency: the Verilog has the latencies of the chip.",
+        "The last column: for 95 % of all pairs of held-out designs the ratio of their times is told within this.",
+        "",
+        f"| model | designs | within {100 * CLOSE:.0f} % | median error | worst | ratio of two |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+        *judged_rows(builds),
+        "",
+        "## The model by design",
+        "",
+        "Nanoseconds of a cycle, as the sum of these. Chosen on the designs of the fit alone, each left out in turn.",
+        "",
+        "| feature | ns |",
+        "| --- | ---: |",
+        *(f"| {name} | {ns:+.2f} |" for name, ns in builds.model(builds.features).items()),
+        "",
+        "## Placement alone",
+        "",
+        "| design | MHz of seeds 1, 2, 3 | largest over least |",
+        "| ---: | --- | ---: |",
+        *placement_rows(builds),
+        "",
+    ]
+    if not small:
+        keys = ", ".join(_NAMES)
+        lines += [
+            "## The designs held out",
+            "",
+            f"| design | {keys} | MHz told | MHz after placement | cycles | us told | us after placement | error |",
+            "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *held_out_rows(builds),
+            "",
+        ]
+    varied = ", ".join(f"{name} {' '.join(map(str, dict.fromkeys(each)))}" for name, each in VALUES.items())
+    return "\n".join([*lines, f"Drawn values: {varied}.", ""])
+
+
+if __name__ == "__main__":
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from experiments.run import main
+
+    main("clock")
