@@ -1,0 +1,60 @@
+"""The clock model: columns of designs against one design by itself, and each reason why a clock cannot be told."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lstmsim.machines.column.clock import FEATURES, clock, clocks, model
+from lstmsim.studies.shared.loading import load_scenario
+
+CORE = {"npe": 16, "ep": 2, "vp": 4, "threads": 2, "tail_width": 1, "latency": {"convert": 7}}
+LAYER = {"cell": "lstm", "hidden": 16, "input": 16}
+
+
+def scenario(core: dict[str, Any] = {}, layer: dict[str, Any] = {}, **keys: Any) -> Any:  # noqa: B006
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{**CORE, **core}], **keys.pop("chip", {})}
+    job = {"model": {"layers": [{**LAYER, **layer}]}, "steps": 4, "count": 4, **keys.pop("job", {})}
+    return load_scenario({"chip": chip, "precision": {"formats": "shared", "shift": "common"}, "jobs": [job], **keys})
+
+
+def test_columns_are_the_designs_one_by_one() -> None:
+    values = list(itertools.product((2, 4, 16), (4, 8), (1, 2, 4, 8), (1, 2)))
+    names = ("ep", "vp", "threads", "tail_width")
+    columns = {name: np.array(each) for name, each in zip(names, zip(*values, strict=True), strict=True)}
+    mhz, why = clocks(scenario(), [{**CORE, **columns}], [1])
+    for place, each in enumerate(values):
+        core = {**dict(zip(names, each, strict=True)), "npe": 256}
+        own = {name for name, wrong in why.items() if np.broadcast_to(wrong, len(values))[place]}
+        told, reason = clock(scenario(core))
+        assert told == np.broadcast_to(mhz, len(values))[place]
+        assert set(reason.split(", ")) - {""} == own
+
+
+@pytest.mark.parametrize(
+    ("design", "why"),
+    [
+        ({"core": {"accumulator_banks": 3}}, "accumulator_banks not 2"),
+        ({"core": {"latency": {"convert": 7, "read": 3}}}, "latency.read not "),
+        ({"core": {"latency": {"convert": 12}}}, "convert not from "),
+        ({"core": {"threads": 64}}, "threads not from "),
+        ({"core": {"tail_width": 4}}, "lanes of cell lstm"),
+        ({"layer": {"hidden": 512}}, "hidden not from "),
+        ({"layer": {"bidirectional": True}}, "in one direction"),
+        ({"chip": {"cores": [CORE, CORE]}}, "several cores"),
+        ({"precision": {"weight_bits": 4}}, "other widths"),
+        ({"job": {"count": 1000}}, "jobs not from "),
+        ({"dispatch": "sjf"}, "not written as Verilog"),
+    ],
+)
+def test_what_is_unlike_the_designs_of_the_fit_cannot_be_told(design: dict[str, Any], why: str) -> None:
+    assert clock(scenario())[1] == ""
+    assert why in clock(scenario(**design))[1]
+
+
+def test_the_file_names_features_and_a_clock_that_is_one() -> None:
+    assert set(model().ns) <= set(FEATURES)
+    assert 20 < clock(scenario())[0] < 250
