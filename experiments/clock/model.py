@@ -48,17 +48,28 @@ class Part:
     facts: Sequence[Mapping[str, Any]]
     ns: Numbers
 
-    def table(self, names: Sequence[str]) -> Numbers:
-        """A column for each feature."""
+    @cached_property
+    def columns(self) -> Mapping[str, Numbers]:
+        """Every feature of each design."""
         from lstmsim.machines.column.clock import FEATURES
 
-        return np.array([[float(FEATURES[name](each)) for name in names] for each in self.facts])
+        return {name: np.array([float(own(each)) for each in self.facts]) for name, own in FEATURES.items()}
+
+    def table(self, names: Sequence[str]) -> Numbers:
+        """A column for each of these features."""
+        return np.stack([self.columns[name] for name in names], axis=1)
 
     def left_out(self, names: Sequence[str]) -> Numbers:
-        """The errors of times that are told without the design itself, as shares of them."""
-        table, rows = self.table(names), np.arange(len(self.ns))
-        told = [table[row] @ solved(table[rows != row], self.ns[rows != row]) for row in rows]
-        shares: Numbers = np.array(told) / self.ns - 1
+        """The errors of times that are told without the design itself, as shares of them.
+
+        In closed form: a residual of the fit to all, over 1 less the weight that the design has for itself.
+        """
+        table = self.table(names)
+        weight = np.einsum("ij,ji->i", table, np.linalg.pinv(table))
+        residual = table @ solved(table, self.ns) - self.ns
+        # what no other design has cannot be told without it
+        alone = 1 - weight < 1e-9
+        shares: Numbers = np.where(alone, np.inf, residual / np.where(alone, 1, 1 - weight)) / self.ns
         return shares
 
     def errors(self, ns: Mapping[str, float]) -> Numbers:

@@ -48,7 +48,7 @@ FEATURES: Mapping[str, Callable[[Facts], Column]] = {
     "log2 multipliers": _log("multipliers"),
     # so many vectors' elements are chosen for each place of a tile
     "log2 ep": _log("ep"),
-    # so many threads are asked which may issue, and each row has as many sums
+    # so many threads are asked which may issue, and each row keeps as many sums
     "log2 threads": _log("threads"),
     # results go to so many lanes
     "log2 lanes": _log("tail_width"),
@@ -70,6 +70,11 @@ FEATURES: Mapping[str, Callable[[Facts], Column]] = {
     "cell gru": lambda facts: np.asarray(float(facts["cell"] == "gru")),
     # a narrow tail, without states of its own
     "cell rnn": lambda facts: np.asarray(float(facts["cell"] == "rnn")),
+    # the control has a row for each layer
+    "layers": lambda facts: np.asarray(float(facts["layers"])),
+    # numbers of jobs are compared, and one more is counted for each thread, where a context becomes free
+    "log2 jobs": lambda facts: np.log2(float(facts["jobs"])),
+    "log2 jobs x log2 threads": lambda facts: np.log2(np.asarray(facts["threads"], float)) * np.log2(facts["jobs"]),
     # the memory of frames is put together of blocks
     "log2 frames": lambda facts: np.log2(float(facts["jobs"] * facts["steps"])),
 }
