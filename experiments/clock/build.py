@@ -46,10 +46,10 @@ def rows(table: Path = TABLE) -> list[dict[str, str]]:
 
 def wanted(lane: int, lanes: int) -> Iterator[tuple[int, int]]:
     """Designs with seeds of placement in the order in which a lane builds them."""
-    from experiments.clock.draw import FIT, HELD_OUT, REPEATED, SEEDS
+    from experiments.clock.draw import FIT, HELD_OUT, SEEDS, repeated
 
     yield from ((number, 1) for number in range(FIT + HELD_OUT) if number % lanes == lane)
-    yield from ((number, seed) for number in REPEATED for seed in SEEDS if number % lanes == lane)
+    yield from ((number, seed) for number in repeated() for seed in SEEDS if number % lanes == lane)
 
 
 def modules() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from experiments.clock.build import modules
-from experiments.clock.draw import FIT, HELD_OUT, REPEATED, SEED, VALUES
+from experiments.clock.draw import FIT, HELD_OUT, SEED, VALUES, repeated
 from experiments.clock.model import CLOSE, Builds, judged
 
 _NAMES = ("cell", "layers", "hidden", "input", "ep", "vp", "threads", "tail_width", "convert", "formats", "shift")
@@ -45,7 +45,7 @@ def held_out_rows(builds: Builds) -> Iterator[str]:
 
 def placement_rows(builds: Builds) -> Iterator[str]:
     """The designs that were placed with several seeds."""
-    for number in REPEATED:
+    for number in repeated():
         clocks = [float(row["mhz"]) for row in builds.rows if int(row["design"]) == number]
         if len(clocks) > 1:
             spread = 100 * (max(clocks) / min(clocks) - 1)
