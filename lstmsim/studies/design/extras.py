@@ -83,7 +83,9 @@ def chip_files(space: Space, best: Sequence[Choice], folder: str) -> tuple[str, 
     chosen = list(different.values())[::-1] if different else best
     for name, each in zip(chip_names(folder), chosen, strict=False):
         document = copied(space.setup.document)
-        checked_scenario(document, [*space.setup.overrides, *space.settings(each.point)], space.setup.scenario_name)
+        clock = [f"chip.frequency_mhz={each.mhz!r}"] if each.mhz is not None else []
+        settings = [*space.setup.overrides, *space.settings(each.point), *clock]
+        checked_scenario(document, settings, space.setup.scenario_name)
         names.append(name)
         with whole_file(name) as file:
             file.write(yaml_text(document.data["chip"]))

@@ -74,7 +74,8 @@ def _proof(figure: Picture, axes: Axes, result: Design) -> None:
     """The best is proven where the line of the bounds is above it, and all designs before that were simulated."""
     bounds = np.array(result.bounds).reshape(-1, 2)
     if len(bounds) and result.bounded:
-        axes.plot(bounds[:, 0], bounds[:, 1], color=_BOUND, linewidth=1.6, label="bound that no schedule beats")
+        label = "bound that no schedule beats" + (", less the clock model's error" if result.clock else "")
+        axes.plot(bounds[:, 0], bounds[:, 1], color=_BOUND, linewidth=1.6, label=label)
     seen = np.array(result.seen).reshape(-1, 2)
     axes.scatter(seen[:, 0], seen[:, 1], s=12, color=_SEEN, label=f"simulated ({len(seen):,})")
     if result.best:

@@ -309,6 +309,7 @@ class _Design:
                 f"{clock.fitted} designs, built by {clock.tools} ({clock.source}). The ratio of two times is told "
                 f"within {clock.apart} for 95 % of the pairs of held-out designs: nearer ones cannot be told apart. A "
                 "board's bridge and memory of results are not in it, and may be slower."
+                + (" The table of --out has times at the chip's own clock." if self.request.folder else "")
             )
         elif self.said:
             yield f"All designs have one clock, {self.said}; that each of them reaches it is not known."
