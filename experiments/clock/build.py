@@ -33,7 +33,7 @@ def columns() -> list[str]:
     """The columns of the table: the design, the seed of placement, then what the build came to."""
     from experiments.clock.draw import VALUES
 
-    return ["design", "seed", *VALUES, "mhz", *_CELLS, "cycles", "verilog", "tools"]
+    return ["design", "seed", "cell", *VALUES, "mhz", *_CELLS, "cycles", "verilog", "tools"]
 
 
 def rows(table: Path = TABLE) -> list[dict[str, str]]:
