@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import as_data, keys_of
 from lstmsim.machines.bounds import Column
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
@@ -82,8 +83,12 @@ FEATURES: Mapping[str, Callable[[Facts], Column]] = {
 
 @cache
 def model() -> ClockModel:
-    """The model of `clock.json`."""
-    return ClockModel(**json.loads((files(__package__) / "clock.json").read_text(encoding="utf-8")))
+    """The model of `clock.json`; `InputError` while it was not made."""
+    file = files(__package__) / "clock.json"
+    if not file.is_file():
+        text = "there is no clock model: experiments/clock/built.csv has too few builds to make one"
+        raise InputError(Mistake("clock", text))
+    return ClockModel(**json.loads(file.read_text(encoding="utf-8")))
 
 
 def facts_of(scenario: Scenario, entry: Mapping[str, Any]) -> dict[str, Any]:

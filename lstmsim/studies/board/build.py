@@ -159,8 +159,10 @@ def clock_of(value: str) -> tuple[float, str]:
 def clock_model(kind: str) -> ClockModel:
     """The model of the clock of generated hardware that a machine has; `InputError` if it has none.
 
-    >>> clock_model("column-npu").family
-    'ECP5, speed grade 6'
+    >>> clock_model("row-npu")
+    Traceback (most recent call last):
+        ...
+    lstmsim.InputError: clock: there is no clock model of row-npu: name MHz, or the file of a build
     """
     machine = capability(kind, "clock")
     if machine is None:

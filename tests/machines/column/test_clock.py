@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.machines.column.clock import FEATURES, clock, clocks, model
+from lstmsim.machines.column.clock import clock, clocks
 from lstmsim.studies.shared.loading import load_scenario
+from tests.machines.column.clocks import MODEL
 
 CORE = {"npe": 16, "ep": 2, "vp": 4, "threads": 2, "tail_width": 1, "latency": {"convert": 7}}
 LAYER = {"cell": "lstm", "hidden": 16, "input": 16}
@@ -19,6 +20,11 @@ def scenario(core: dict[str, Any] = {}, layer: dict[str, Any] = {}, **keys: Any)
     chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{**CORE, **core}], **keys.pop("chip", {})}
     job = {"model": {"layers": [{**LAYER, **layer}]}, "steps": 4, "count": 4, **keys.pop("job", {})}
     return load_scenario({"chip": chip, "precision": {"formats": "shared", "shift": "common"}, "jobs": [job], **keys})
+
+
+@pytest.fixture(autouse=True)
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.machines.column.clock.model", lambda: MODEL)
 
 
 def test_columns_are_the_designs_one_by_one() -> None:
@@ -55,6 +61,6 @@ def test_what_is_unlike_the_designs_of_the_fit_cannot_be_told(design: dict[str, 
     assert why in clock(scenario(**design))[1]
 
 
-def test_the_file_names_features_and_a_clock_that_is_one() -> None:
-    assert set(model().ns) <= set(FEATURES)
-    assert 20 < clock(scenario())[0] < 250
+def test_a_clock_is_the_inverse_of_the_sum_of_its_features() -> None:
+    assert clock(scenario())[0] == 100.0
+    assert clock(scenario({"threads": 1, "latency": {"convert": 4}}))[0] == round(1000 / 9, 1)

@@ -13,10 +13,10 @@ import lstmsim
 from lstmsim.machines.registry import capability
 from lstmsim.studies.design.result import Design
 from lstmsim.studies.shared.loading import load_scenario
+from tests.machines.column.clocks import MODEL
 
 pytestmark = pytest.mark.needs_core
 
-MODEL = capability("column-npu", "clock").model()
 SCENARIO: dict[str, Any] = {
     "name": "tiny",
     "chip": {
@@ -34,6 +34,11 @@ AXES: dict[str, list[int]] = {
     "chip.cores.0.threads": [1, 2],
     "chip.cores.0.latency.convert": [4, 7],
 }
+
+
+@pytest.fixture(autouse=True)
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capability("column-npu", "clock"), "model", lambda: MODEL)
 
 
 def every() -> dict[int, tuple[int, float | None]]:
