@@ -96,6 +96,13 @@ class Builds:
         self.fit = self._part(range(FIT))
         self.held_out = self._part(range(FIT, FIT + HELD_OUT))
 
+    @property
+    def enough(self) -> bool:
+        """Whether all designs of the fit are there, and some that are held out."""
+        from experiments.clock.draw import FIT
+
+        return len(self.fit.ns) == FIT and len(self.held_out.ns) > 0
+
     def _part(self, numbers: range) -> Part:
         from experiments.clock.draw import drawn, scenario_of
         from lstmsim.machines.column.clock import facts_of
@@ -183,5 +190,8 @@ def judged(errors: Numbers) -> dict[str, float]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    FILE.write_text(json.dumps(Builds().data, indent=2) + "\n", encoding="utf-8")
+    builds = Builds()
+    if not builds.enough:
+        raise SystemExit(f"{len(builds.first)} designs are built: too few for a model")
+    FILE.write_text(json.dumps(builds.data, indent=2) + "\n", encoding="utf-8")
     print(f"wrote {FILE.name}")

@@ -64,9 +64,27 @@ def verdict(builds: Builds) -> str:
     )
 
 
+def too_few(builds: Builds) -> str:
+    """The summary while there are too few builds for a model."""
+    lines = [
+        "# The clock of a design before it is built",
+        "",
+        f"{len(builds.first)} of {FIT + HELD_OUT} designs are built. A model is made of the first {FIT} and judged by "
+        f"the other {HELD_OUT}: there is none yet, and no verdict hangs on an assumed latency.",
+        "",
+        "| design | MHz |",
+        "| ---: | ---: |",
+        *(f"| {row['design']} | {row['mhz']} |" for row in builds.first),
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def text(small: bool = False) -> str:
     """The summary; `small`: without the designs one by one."""
     builds = Builds()
+    if not builds.enough:
+        return too_few(builds)
     data, clocks = builds.data, [float(row["mhz"]) for row in builds.first]
     same = "the same as" if data["verilog"] == modules() else "older than"
     lines = ["# The clock of a design before it is built", "", verdict(builds), ""]

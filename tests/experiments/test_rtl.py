@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,16 @@ def test_designs_for_a_board_stand_there_with_what_was_built_of_them() -> None:
     expected = (FOLDER / "board" / "expected.md").read_text(encoding="utf-8")
     assert expected.startswith(text(small=True))
     assert rows(), "nothing was built"
+
+
+def test_the_clock_model_is_what_the_builds_give() -> None:
+    from experiments.clock.model import FILE, Builds
+    from experiments.clock.run import text
+
+    builds = Builds()
+    assert text() == (FOLDER / "clock" / "expected.md").read_text(encoding="utf-8")
+    assert FILE.exists() == builds.enough
+    if not builds.enough:
+        return
+    assert (len(builds.fit.ns), len(builds.held_out.ns)) == (builds.data["fitted"], builds.data["held_out"])
+    assert json.loads(FILE.read_text(encoding="utf-8")) == builds.data
