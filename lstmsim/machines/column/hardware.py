@@ -51,13 +51,15 @@ def array(sizes: Sizes, summed: int) -> Part:
     lone = min(units * sum(len(gate.sums) == 1 for gate in stage.gates) for stage, units in sizes.stages)
     banks = core.threads * core.accumulator_banks
     word = accumulators * total
+    # Each row knows by itself where a tile's sum goes: bank, whether it is there, whether it is the block's first.
+    goes = (banks - 1).bit_length() + 2 + (sizes.slots if sizes.slots > 1 else 0)
     sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
     return Part(
         "array",
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * held + operands,
+        registers=rows * (held + goes) + operands,
         memories=(sums,),
         # What each row has of its own is kept apart from a block.
         beside=(before == 1) * operands + rows * leaves * product * min(1, latency.multiply - before),
