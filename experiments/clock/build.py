@@ -48,8 +48,10 @@ def wanted(lane: int, lanes: int) -> Iterator[tuple[int, int]]:
     """Designs with seeds of placement in the order in which a lane builds them."""
     from experiments.clock.draw import FIT, HELD_OUT, SEEDS, repeated
 
-    yield from ((number, 1) for number in range(FIT + HELD_OUT) if number % lanes == lane)
-    yield from ((number, seed) for number in repeated() for seed in SEEDS if number % lanes == lane)
+    every = [(number, 1) for number in range(FIT)]
+    every += [(number, seed) for number in repeated() for seed in SEEDS]
+    every += [(number, 1) for number in range(FIT, FIT + HELD_OUT)]
+    yield from every[lane::lanes]
 
 
 def modules() -> str:

@@ -98,10 +98,10 @@ class Builds:
 
     @property
     def enough(self) -> bool:
-        """Whether all designs of the fit are there, and some that are held out."""
+        """Whether all designs of the fit are there, some that are held out, and one with several seeds."""
         from experiments.clock.draw import FIT
 
-        return len(self.fit.ns) == FIT and len(self.held_out.ns) > 0
+        return len(self.fit.ns) == FIT and len(self.held_out.ns) > 0 and len(self.rows) > len(self.first)
 
     def _part(self, numbers: range) -> Part:
         from experiments.clock.draw import drawn, scenario_of
