@@ -30,7 +30,7 @@ from lstmsim.program.trace import ISSUES, Totals, Trace
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 pytestmark = pytest.mark.needs_core
 
@@ -98,7 +98,7 @@ def test_long_random_programs_give_equal_traces_and_totals(program: Program, tim
     same_totals(program)
 
 
-@settings(max_examples=max(20, EXAMPLES // 4))
+@settings(max_examples=max(13, EXAMPLES // 4))
 @given(scenarios(tuple(CELLS)), st.sampled_from([1, 20, 50]))
 def test_random_scenarios_give_equal_totals(scenario: Scenario, times: int) -> None:
     jobs = tuple(replace(job, steps=job.steps * times) for job in scenario.jobs)

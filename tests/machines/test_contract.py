@@ -86,7 +86,7 @@ OWN_CELLS = (
 )
 
 #: 300 and more by LSTMSIM_EXAMPLES=300; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

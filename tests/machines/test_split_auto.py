@@ -29,7 +29,7 @@ from tests.oracle.auto import simulate_auto
 from tests.splits import issues
 from tests.strategies import cores_of_a_chip, models
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
 
 SMALL = ColumnCore(npe=64, ep=4, vp=16)
 MODEL = Model("m", (Layer(cell("lstm"), 8, 8),))

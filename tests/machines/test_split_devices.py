@@ -31,7 +31,7 @@ from tests.oracle import split as oracle
 from tests.replays import assert_golden, moved, run, waited, without
 from tests.splits import issues, linked, phases_of
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 CORE = ColumnCore(npe=64, ep=4, vp=16)
 LSTM_8 = {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}
 LSTM = Model("m", (Layer(cell("lstm"), 8, 8),))

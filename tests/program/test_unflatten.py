@@ -21,7 +21,7 @@ from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.unflatten import program_of
 from tests.strategies import joint_programs, preempting_programs, programs
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "5"))
 
 
 def plain_phases(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:

@@ -25,7 +25,7 @@ from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 Link = tuple[int, int, str, str]
 
 

@@ -16,7 +16,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 
 def check(program: Program, trace: Trace) -> None:

@@ -16,7 +16,7 @@ SCENARIO: dict[str, Any] = {
 
 @pytest.mark.needs_core
 def test_useful_work_is_told_of_the_units_that_issue_not_of_the_whole_core() -> None:
-    result = lstmsim.run(lstmsim.load_scenario(SCENARIO, ["chip.cores.0.count=2"]))
+    result = lstmsim.run(lstmsim.load_scenario(SCENARIO, ["chip.cores.0.count=1"]))
     lanes = 16  # of one scheduler; the busy cycles of the four schedulers of an SM each count
     busy = sum(core.cycles["busy"] for core in result.report.cores)
     expected = 4 * 32 * 64 / (lanes * busy)

@@ -16,7 +16,7 @@ from tools.contract import differences, read_cases
 from tools.contract_edgedrnn import finals_of, program_of, run_numbers
 
 CASES = read_cases(str(Path(__file__).parents[2] / "data" / "contract_cases_edgedrnn.json"))
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 def size(case: dict[str, Any]) -> int:

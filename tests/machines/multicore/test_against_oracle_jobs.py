@@ -20,7 +20,7 @@ from tests.oracle.multicore_jobs import Job, simulate
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "5"))
 
 
 @st.composite

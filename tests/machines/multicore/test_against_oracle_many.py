@@ -18,7 +18,7 @@ from tests.oracle import multicore_jobs as model
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "3"))
 
 
 @st.composite

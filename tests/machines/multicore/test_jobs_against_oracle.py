@@ -22,7 +22,7 @@ from tests.oracle.multicore_caches import Caches
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 SIZES = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 21])
 
 
