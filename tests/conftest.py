@@ -15,6 +15,7 @@ from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from lstmsim import engines
+from lstmsim.analysis.explanations.what_if import WhatIf
 from lstmsim.engines.fast.run import OWN
 from lstmsim.studies.sweep import store
 
@@ -90,6 +91,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed or report.duration > 0.005:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.fixture
+def no_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For explanations of which a test reads nothing about other machines: simulating these takes most of the time."""
+    monkeypatch.setattr("lstmsim.analysis.explanations.explanation.what_if", lambda _, base, *more: WhatIf(base, ()))
 
 
 def pytest_collection_finish() -> None:

@@ -112,7 +112,7 @@ def test_streams_of_a_task_may_be_far_apart(looked_back_at: bool, lag: int) -> N
     needs = (Dependence(0, 3, lag=lag),)
     body = Body((Operation(0), Operation(1, cycles=7, needs=needs, result_cycles=9)))
     back = Body((Operation(0, needs=(Dependence(1, 1, phase=0, mirrored=True),)),))
-    phases = (Phase(body, 900), *[Phase(back, 900)] * looked_back_at)
+    phases = (Phase(body, 400), *[Phase(back, 400)] * looked_back_at)
     program = Program(
         (Core(0, (Unit("array", "coarse"), Unit("tail", "fifo"))),), (Task("t", ((0, phases),), (), (0,)),)
     )

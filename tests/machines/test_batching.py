@@ -259,7 +259,7 @@ DEVICE = {
     "dispatch": "priority",
     "jobs": [
         {
-            "model": {"name": "m", "layers": [{"cell": "lstm", "input": 16, "hidden": 16}]},
+            "model": {"name": "m", "layers": [{"cell": "lstm", "input": 8, "hidden": 8}]},
             "steps": [1, 2, 1, 2],
             "count": 4,
             "arrival": [0, 10, 30000, 250000],
@@ -267,7 +267,7 @@ DEVICE = {
             "batching": {"max_batch_size": 2, "max_wait_cycles": 100},
         },
         {
-            "model": {"name": "n", "layers": [{"cell": "gru", "input": 16, "hidden": 8}]},
+            "model": {"name": "n", "layers": [{"cell": "gru", "input": 8, "hidden": 4}]},
             "steps": 2,
             "count": 2,
             "priority": 1,
@@ -444,6 +444,7 @@ def test_rounds_of_other_requests_are_found() -> None:
         check_numerics(result, random_weights=0)
 
 
+@pytest.mark.usefixtures("no_other_machines")
 def test_cycles_of_members_are_counted_once_where_a_batch_has_several_threads() -> None:
     """Members beside the first one had those of each thread, and a negative rest."""
     job = {"model": {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}, "steps": 2, "count": 3, "threads": 2}

@@ -176,6 +176,7 @@ def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
         assert loads[0].parts[part] == loads[1].parts[part]
 
 
+@pytest.mark.usefixtures("no_other_machines")
 def test_its_numbers_are_right_on_any_number_of_cores() -> None:
     result = run({"chip": CHIP, "jobs": [{**ENTRY, "count": 12, "arrival": POISSON}]})
     assert {1, 4} <= {max(1, len(job.cores)) for job in result.report.jobs}
