@@ -26,9 +26,9 @@ def size(case: dict[str, Any]) -> int:
 
 
 RECORDED = [
-    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=() if size(case) <= most else pytest.mark.long)
+    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=usual if size(case) <= most else pytest.mark.long)
     for case in CASES
-    for engine, most in (("fast", 900), ("reference", 150))
+    for engine, most, usual in (("fast", 900, ()), ("reference", 150, pytest.mark.halved))
 ]
 
 

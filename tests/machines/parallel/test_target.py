@@ -169,6 +169,7 @@ def test_a_step_has_no_more_operations_than_its_bound(name: str) -> None:
     assert len(device_jobs(loaded.chip, loaded.jobs)) == 1
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("recurrent", "cell", "hidden", "inputs", "batch"),
     # rows that begin anywhere, several slices, two products, each default tile
