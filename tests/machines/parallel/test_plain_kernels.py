@@ -169,7 +169,7 @@ def test_pieces_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("spmm", "spmv", "sddmm"):
         monkeypatch.setattr(f"lstmsim.machines.parallel.kernels.{module}._AT_ONCE", 100)
     monkeypatch.setattr("lstmsim.machines.parallel.kernels.spmm._BLOCKS", 2)
-    assert sum(spmm_agrees(7000 + seed) for seed in range(8)) > 3
-    for seed in range(7000, 7007):
+    assert sum(spmm_agrees(7000 + seed) for seed in range(12)) > 4
+    for seed in range(7000, 7010):
         assert spmv_agrees(seed)
-    assert sum(sddmm_agrees(seed) for seed in range(7000, 7007)) > 3
+    assert sum(sddmm_agrees(seed) for seed in range(7000, 7010)) > 4
