@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers, Values
     from lstmsim.model.scenario import Chip, Scenario
+    from lstmsim.studies.board.boards import Board, Pll
 
 #: What the simulator says, in the folder of a design.
 GOLDEN = "golden/events.txt"
@@ -73,6 +74,7 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     _refuse_options(request)
     _refuse_folder(name, request.verify)
     program = simulator_of(request.simulator) if request.verify else None
+    placed = None if request.board is None else _board(request.board, request.clock)
     result = run(request.scenario, engine=request.engine, overrides=request.overrides)
     hardware, precision = hardware_of(result.scenario.chip), result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
@@ -82,8 +84,8 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
     files = dict(hardware.files(design, numbers, __version__, values is not None)) | {GOLDEN: log_text(events)}
-    if request.board is not None:
-        files |= _board_files(hardware, design, events, files, result.scenario, request.board, request.clock)
+    if placed is not None:
+        files |= _board_files(hardware, design, events, files, result.scenario, *placed)
     written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
@@ -134,23 +136,34 @@ def _netlist_verified(
     return Verified(program, compare(expected, log), log, done.compile_seconds, done.run_seconds)
 
 
+def _board(name: str, clock: float | None) -> tuple[Board, float, Pll | None]:
+    """A board, the clock of the design on it, and what makes that clock; `InputError` for a board or a clock that is
+    none, whatever the design.
+    """
+    from lstmsim.studies.board.boards import board_named, pll_for
+    from lstmsim.studies.board.top import clocks_of
+
+    board = board_named(name)
+    mhz = board.clock.mhz if clock is None else clock
+    pll = pll_for(board, mhz)
+    mhz = mhz if pll is None else pll.mhz
+    clocks_of(board, mhz)
+    return board, mhz, pll
+
+
 def _board_files(
     hardware: Any,
     design: Any,
     events: Sequence[Event],
     files: Mapping[str, str],
     scenario: Scenario,
-    name: str,
-    clock: float | None,
+    board: Board,
+    mhz: float,
+    pll: Pll | None,
 ) -> dict[str, str]:
     """The files of a board, after everything that would keep the design from running on it is refused."""
-    from lstmsim.studies.board.boards import board_named, pll_for
     from lstmsim.studies.board.top import board_texts, refuse_board
 
-    board = board_named(name)
-    mhz = board.clock.mhz if clock is None else clock
-    pll = pll_for(board, mhz)
-    mhz = mhz if pll is None else pll.mhz
     refuse(hardware.schedule_mistakes(design))
     modules: dict[str, str]
     modules, data = hardware.board_files(design, events, files)

@@ -12,7 +12,6 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.board.boards import board_files, board_named, pll_for
 from lstmsim.studies.board.build import clock_of, refuse_tools
 from tests.studies.board.scenarios import TINY
-from tests.studies.rtl.needed import long_run
 
 
 @pytest.mark.parametrize("name", board_files())
@@ -47,21 +46,23 @@ def test_a_board_gets_pins_clock_and_build_script(tmp_path: Path) -> None:
     assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))
 
 
-@long_run
-def test_a_bitstream_is_the_same_when_it_is_built_twice(tmp_path: Path) -> None:
-    """Some minutes of processor time for a design of four multipliers, with its PLL."""
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "clock"), [("ulx3s-85f", 50), ("orangecrab-25f", 60), ("ecpix-5-85f", 50)])
+def test_a_bitstream_is_the_same_when_it_is_built_twice(name: str, clock: float, tmp_path: Path) -> None:
+    """Some minutes of processor time for each design of four multipliers, with its PLL."""
     try:
         refuse_tools()
     except InputError as error:
         pytest.skip(str(error))
     said = []
-    for name in ("a", "b"):
-        report = lstmsim.run_rtl(TINY, tmp_path / name, random_weights=1, board="ulx3s-85f", clock=50, build=True)
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        report = lstmsim.run_rtl(TINY, folder, random_weights=1, board=name, clock=clock, build=True)
         assert report.build is not None
-        assert report.build.best > 50
+        assert report.build.best > clock
         assert f"Built by {report.build.tools}:" in " ".join(report.to_text().split())
-        said.append((tmp_path / name / "build/npu.bit").read_bytes())
+        said.append((folder / "build/npu.bit").read_bytes())
     assert said[0] == said[1]
+    assert len(said[0]) > 100_000
 
 
 def test_tools_that_are_not_there_are_named_before_a_file_is_written(
