@@ -37,7 +37,13 @@ def shown(jobs: int, **options: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("options", "several"), [({}, (2, 3)), ({"exhaustive": True}, (2,)), ({"exhaustive": True, "any_ep": True}, (3,))]
+    ("options", "several"),
+    [
+        ({}, (3,)),
+        ({"exhaustive": True}, (2,)),
+        # two processes and any EP: `test_a_search_in_bulk_tells_what_a_search_pair_by_pair_tells`
+        pytest.param({"exhaustive": True, "any_ep": True}, (3,), marks=pytest.mark.long),
+    ],
 )
 def test_result_and_progress_are_equal_for_any_number_of_processes(
     options: dict[str, bool], several: tuple[int, ...]

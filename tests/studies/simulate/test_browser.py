@@ -93,18 +93,18 @@ def test_zoom_select_and_click_lead_from_the_run_to_a_stall(chrome: Page, file: 
     page.wait("document.querySelector('.view canvas')?.dataset.high")
     assert page.view() == (0, makespan)
     # keys zoom and pan as long as they are held, and not further than the run
-    page.key("w", 0.3)
+    page.key("w", 0.15)
     low, high = page.view()
     assert 0 < low < high < makespan
     page.key("d", 0.1)
     assert page.view()[0] > low
     assert page.view()[1] - page.view()[0] == pytest.approx(high - low)
     for _ in range(3):
-        page.key("s", 0.3)
+        page.key("s", 0.15)
     assert page.view() == (0, makespan)
     # the wheel zooms to single cycles about the pointer
     x, y = page.place(0.25, "core 0 array")
-    for _ in range(40):
+    for _ in range(24):
         page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-100, modifiers=2)
     low, high = page.view()
     assert high - low == 8
@@ -294,7 +294,7 @@ def test_ten_million_cycles_are_explored_without_a_stutter(chrome: Page, tmp_pat
     page.place(0.5, "core 0")
     page.run(PROBE)
     for key in "wdsa":
-        page.key(key, 0.5)
+        page.key(key, 0.25)
     frames = sorted(page.run("frames"))
     middle, late, worst = frames[len(frames) // 2], frames[len(frames) * 99 // 100], frames[-1]
     busy = sorted(page.run("scripts"))
