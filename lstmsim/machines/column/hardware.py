@@ -51,13 +51,15 @@ def array(sizes: Sizes, summed: int) -> Part:
     lone = min(units * sum(len(gate.sums) == 1 for gate in stage.gates) for stage, units in sizes.stages)
     banks = core.threads * core.accumulator_banks
     word = accumulators * total
+    # Each row knows by itself where a tile's sum goes: bank, whether it is there, whether it is the block's first.
+    goes = (banks - 1).bit_length() + 2 + (sizes.slots if sizes.slots > 1 else 0)
     sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
     return Part(
         "array",
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * held + operands,
+        registers=rows * (held + goes) + operands,
         memories=(sums,),
         # What each row has of its own is kept apart from a block.
         beside=(before == 1) * operands + rows * leaves * product * min(1, latency.multiply - before),
@@ -383,6 +385,7 @@ class _Lane:
                 own = Demand(f"state {state} of {self.cell.name}", words * bits, bits, width, writes=1, instant=True)
                 self.memories.append(own)
                 self.gates += self.bits(state)
+                self.registers += self._early(state) * self.bits(state)
         for name in self.cell.parameters:
             bits = width * self.bits(name)
             words = sum(sizes.turns)
@@ -390,6 +393,22 @@ class _Lane:
         depth = self.depth[self.cell.output]
         late = max(1, depth + self.latency["writeback"]) - 1 - depth
         self.registers += max(0, late) * self.precision.vector_bits
+
+    def _early(self, state: str) -> bool:
+        """Whether a state is read a cycle early, into a register: it is there before the turn, as h is."""
+        giver, output = self.cell.states[state], self.cell.output
+        every = segments(self.cell)
+        home = {node.name: number for number, each in enumerate(every) for node in each.nodes}
+        if home.get(giver) != home[output] or self.depth[giver] > self.depth[output]:
+            return False
+        for segment in every:
+            nodes = [each for each in segment.nodes if state in each.sources]
+            stages = self.cell.stages[: segment.stage + 1]
+            if nodes and not any("h" in each.vectors for each in stages):
+                return False
+            if any(begins(each, self.depth, segment) == 0 for each in nodes):
+                return False
+        return True
 
 
 def _spread(latency: int, widths: tuple[int, ...], order: tuple[int, ...]) -> int:

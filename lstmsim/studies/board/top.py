@@ -86,7 +86,8 @@ rm -f build/report.json build/npu.bit
 
 _SYNTH = """\
 # yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
-read_verilog -I rtl rtl/*.v
+# NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v).
+read_verilog -D NPU_ECP5 -I rtl rtl/*.v
 read_verilog -I board board/*.v
 synth_ecp5 -top top -json build/npu.json
 """

@@ -1,7 +1,8 @@
 // Models of ours of two cells of the ECP5 for which Yosys has black boxes only, so that a netlist of synth_ecp5 can be
 // simulated. They follow Lattice's guides (sysDSP: FPGA-TN-02205, formerly TN1267; memory: FPGA-TN-02204, formerly
-// TN1264) as far as Yosys uses the cells: products without registers, with any signs; memories without registers at
-// their outputs, that are written through port A and read through port B at the same clock. Whatever else a netlist
+// TN1264) as far as Yosys and npu_product use the cells: products with any signs, with registers at operands and product
+// or without; memories without registers at their outputs, that are written through port A and read through port B at
+// the same clock. Whatever else a netlist
 // asks for does not compile: the parameter is not there, or the instance below that names the reason.
 `default_nettype none
 
@@ -12,23 +13,56 @@ module MULT18X18D (
   input wire C17, C16, C15, C14, C13, C12, C11, C10, C9, C8, C7, C6, C5, C4, C3, C2, C1, C0,
   // 1: the operand is in two's complement; 1: the operand comes from the neighbour.
   input wire SIGNEDA, input wire SIGNEDB, input wire SOURCEA, input wire SOURCEB,
+  input wire CLK0, input wire CE0, input wire RST0,
   output wire P35, P34, P33, P32, P31, P30, P29, P28, P27, P26, P25, P24, P23, P22, P21, P20, P19, P18, P17, P16, P15,
   P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0
 );
-  wire [17:0] a = {
+  parameter REG_INPUTA_CLK = "NONE";
+  parameter REG_INPUTA_CE = "CE0";
+  parameter REG_INPUTA_RST = "RST0";
+  parameter REG_INPUTB_CLK = "NONE";
+  parameter REG_INPUTB_CE = "CE0";
+  parameter REG_INPUTB_RST = "RST0";
+  parameter REG_OUTPUT_CLK = "NONE";
+  parameter REG_OUTPUT_CE = "CE0";
+  parameter REG_OUTPUT_RST = "RST0";
+
+  generate
+    if ((REG_INPUTA_CLK != "NONE" && (REG_INPUTA_CLK != "CLK0" || REG_INPUTA_CE != "CE0" || REG_INPUTA_RST != "RST0"))
+        || (REG_INPUTB_CLK != "NONE"
+          && (REG_INPUTB_CLK != "CLK0" || REG_INPUTB_CE != "CE0" || REG_INPUTB_RST != "RST0"))
+        || (REG_OUTPUT_CLK != "NONE"
+          && (REG_OUTPUT_CLK != "CLK0" || REG_OUTPUT_CE != "CE0" || REG_OUTPUT_RST != "RST0")))
+      mult18x18d_with_another_clock_enable_or_reset_is_not_modelled refused ();
+  endgenerate
+
+  wire [17:0] a_now = {
     A17, A16, A15, A14, A13, A12, A11, A10, A9, A8, A7, A6, A5, A4, A3, A2, A1, A0
   };
-  wire [17:0] b = {
+  wire [17:0] b_now = {
     B17, B16, B15, B14, B13, B12, B11, B10, B9, B8, B7, B6, B5, B4, B3, B2, B1, B0
   };
+  // The sign goes with its operand.
+  reg [18:0] a_held, b_held;
+  always @(posedge CLK0)
+    if (RST0) {a_held, b_held} <= 38'b0;
+    else if (CE0) {a_held, b_held} <= {SIGNEDA, a_now, SIGNEDB, b_now};
+  wire a_signed, b_signed;
+  wire [17:0] a, b;
+  assign {a_signed, a} = REG_INPUTA_CLK == "NONE" ? {SIGNEDA, a_now} : a_held;
+  assign {b_signed, b} = REG_INPUTB_CLK == "NONE" ? {SIGNEDB, b_now} : b_held;
   // Each operand gets a sign of its own; the product of two 19-bit numbers is cut to the 36 bits of the cell.
-  wire signed [18:0] left = {SIGNEDA & a[17], a};
-  wire signed [18:0] right = {SIGNEDB & b[17], b};
+  wire signed [18:0] left = {a_signed & a[17], a};
+  wire signed [18:0] right = {b_signed & b[17], b};
   wire signed [37:0] product = left * right;
+  reg [35:0] product_held;
+  always @(posedge CLK0)
+    if (RST0) product_held <= 36'b0;
+    else if (CE0) product_held <= product[35:0];
   assign {
     P35, P34, P33, P32, P31, P30, P29, P28, P27, P26, P25, P24, P23, P22, P21, P20, P19, P18, P17, P16, P15, P14, P13,
     P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0
-  } = SOURCEA | SOURCEB ? 36'bx : product[35:0];
+  } = SOURCEA | SOURCEB ? 36'bx : REG_OUTPUT_CLK == "NONE" ? product[35:0] : product_held;
 endmodule
 
 // A memory of 18,432 bits: 2,048 bytes of nine bits. Ports of 1, 2 and 4 bits reach eight bits of each byte.

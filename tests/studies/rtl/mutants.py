@@ -130,12 +130,16 @@ MUTANTS = (
     Mutant("npu_tail_ages.v", "(A_OWN[own_row * A_OWN_B +: A_OWN_B] ? h_block : 0)", "0", "projection"),
     Mutant(
         "npu_array.v",
-        "add_first ? {ACCUMULATOR_BITS{1'b0}}",
-        "add_first && add_slots[k] ? {ACCUMULATOR_BITS{1'b0}}",
+        "first ? {ACCUMULATOR_BITS{1'b0}}",
+        "first && to_slots[k] ? {ACCUMULATOR_BITS{1'b0}}",
         "frames_of_who_waits",
         True,
     ),
-    Mutant("npu_array.v", "add_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}}", "tile", "frames_of_who_waits", True),
+    Mutant("npu_array.v", "to_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}}", "tile", "frames_of_who_waits", True),
+    Mutant(
+        "npu_array.v", "<= {add_valid, add_first, add_bank", "<= {add_valid, add_first, read_bank", "two_at_once", True
+    ),
+    Mutant("npu_lib.v", "$signed(left[n*A +: A])", "left[n*A +: A]", "two_at_once", True),
     Mutant("npu_array.v", "{LEVELS + 1{held[i*P+P-1]}}", "{LEVELS + 1{1'b0}}", "two_at_once", True),
     Mutant("npu_adapter.v", "bias_shifted, shifted[0]}", "bias_shifted, 1'b0}", "columns_first", True),
     Mutant("npu_adapter.v", "= {1'b0, factor}", "= {factor[MULTIPLIER_BITS-1], factor}", "two_at_once", True),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import lstmsim
+from lstmsim.studies.rtl.simulators import simulate_rtl, simulator_of
 from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.directed_bits import BITS
 from tests.studies.rtl.needed import needs_icarus, needs_yosys
@@ -67,6 +68,57 @@ endmodule
 """
     expected = [signed(a, 18, bool(left)) * signed(b, 18, bool(right)) % 2**36 for a, b, left, right in cases]
     assert [int(each, 16) for each in simulated(text, tmp_path)] == expected
+
+
+@needs_icarus
+@pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("a", "b"), [(8, 8), (18, 17), (5, 3), (19, 4)])
+def test_products_of_blocks_are_those_of_any_tool(before: int, after: int, a: int, b: int, tmp_path: Path) -> None:
+    """Both forms of `npu_product`, side by side; the last two sizes are never of blocks."""
+    lib = files("lstmsim.machines.column.rtl.verilog") / "npu_lib.v"
+    own = lib.read_text(encoding="utf-8")
+    text = own[own.index("module npu_product") :]
+    text = text[: text.index("endmodule") + len("endmodule")]
+    for name, define in (("any_product", ""), ("block_product", "`define NPU_ECP5\n")):
+        undone = "`undef NPU_ECP5\n" if define else ""
+        (tmp_path / f"{name}.v").write_text(f"{define}{text.replace('npu_product', name)}\n{undone}")
+    sizes = f".COUNT(3), .A({a}), .B({b}), .BEFORE({before}), .AFTER({after})"
+    bench = f"""
+module bench;
+  reg clock = 0;
+  reg [{3 * a - 1}:0] a;
+  reg [{3 * b - 1}:0] b;
+  wire [{3 * (a + b) - 1}:0] any, block;
+  any_product #({sizes}) one (clock, a, b, any);
+  block_product #({sizes}) other (clock, a, b, block);
+  integer i;
+  initial begin
+    for (i = 0; i < 200; i = i + 1) begin
+      a = {{$random, $random}}; b = {{$random, $random}};
+      #1 clock = 1; #1 clock = 0;
+      if (i > 2 && (any !== block || ^any === 1'bx)) $display("%d %h %h", i, any, block);
+    end
+    $display("done");
+  end
+endmodule
+{own}
+"""
+    bench += (tmp_path / "any_product.v").read_text() + (tmp_path / "block_product.v").read_text()
+    assert simulated(bench, tmp_path) == ["done"]
+    assert ("blocks[2]" in (tmp_path / "bench.vvp").read_text()) == (a <= 18 and a + b > 8)
+
+
+@needs_icarus
+@pytest.mark.parametrize("name", ["two_sums", "segments"])
+def test_a_design_with_registers_in_its_blocks_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:
+    """As boards are built, but without Yosys."""
+    lstmsim.run_rtl(BITS[name], tmp_path, random_weights=1)
+    (tmp_path / "sim" / "cells.v").write_bytes(CELLS.read_bytes())
+    sources = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.glob("*/*.v"))
+    golden = (tmp_path / "golden" / "events.txt").read_text().splitlines()
+    limit = max(int(line.split()[1]) for line in golden) + 100
+    done = simulate_rtl(simulator_of("icarus"), str(tmp_path), sources, "npu_tb", limit, ("NPU_ECP5",))
+    assert list(done.log) == golden
 
 
 #: Bits of a port of a memory, and where the word is that they are of: bytes of nine bits.

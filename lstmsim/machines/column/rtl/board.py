@@ -150,7 +150,7 @@ def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
 _PLACES: tuple[tuple[str, str, str, int], ...] = (
     (r"adapter\.adapters\[(\d+)\]", "adapter{product} of lane {lane}", "convert", 7),
     (r"constant_memory\.|[.]pick\.", "choice of what the adapter takes", "convert", 6),
-    (r"array\.rows\[(\d+)\]\.row\.(?:operand|product|g_own)", "array{product} of row {number}", "multiply", 4),
+    (r"array\.rows\[(\d+)\]\.row\.(?:operand|product)", "array{product} of row {number}", "multiply", 4),
     (r"array\.rows\[(\d+)\]\.row\.levels", "adder tree of row {number}", "add", 2),
     (r"array\.rows\[(\d+)\]", "accumulator of row {number}", "accumulate", 2),
     (r"(?:weight|frame)_memory\.|memories\[\d+\]\.vectors", "memories of operands", "read", 4),
@@ -162,6 +162,8 @@ _PLACES: tuple[tuple[str, str, str, int], ...] = (
 )
 
 
+#: A multiplier, as Yosys names it or as an instance of `npu_product`.
+_PRODUCT = re.compile(r"MULT18X18D|\.blocks\[\d+\]\.block\b")
 #: From which `convert` on the adapter's product takes two registers.
 _SPLIT_PRODUCT = 5
 #: A lane of the tail by its instance: kind of cell, lane, what of it.
@@ -173,7 +175,7 @@ def path_words(design: Design, cells: Sequence[str]) -> tuple[str, str]:
 
     cells: the cells on it, by their names in the netlist, which begin with the path of instances.
     """
-    product = " product" if any("MULT18X18D" in cell for cell in cells) else ""
+    product = " product" if any(_PRODUCT.search(cell) for cell in cells) else ""
     (start, _), (end, advice) = (_place(design, each, product) for each in (cells[0], cells[-1]))
     return (end if start == end else f"{start} to {end}"), advice
 

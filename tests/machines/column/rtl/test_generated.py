@@ -254,8 +254,8 @@ def test_the_readme_of_a_design_has_its_numbers() -> None:
         ),
         (
             [
-                "array.rows[3].row.g_own.own_Q",
-                "array.rows[3].row.product_register.in_MULT18X18D",
+                "array.rows[3].row.operand_register_Q",
+                "array.rows[3].row.products_of_row.blocks[1].block",
                 "array.rows[3].row.cells",
             ],
             {"accumulate": 2},

@@ -141,9 +141,13 @@ class Graph:
             return self.net.wire(own, bits, f"p_{safe(name)}_{segment.stage}[{address}]")
         kept = next(each.kept for each in schedule.reads(segment, False) if each.name == name)
         assert kept
-        word = self._word(kept, own, cycle, bits)
+        # A state that is there when the turn comes is read a cycle early, into a register: a block memory is slow.
+        early = int(kept.state and cycle > 0 and kept not in self.shared and schedule.behind_h(segment, kept.giver))
+        word = self._word(kept, own, cycle - early, bits)
         if not kept.state:
             return word
+        if early:
+            word = self.net.register(word)
         zero, none = self.net.control("zero", cycle), literal(0, bits)
         begun = f"{word.name}"
         if self.net.initial:

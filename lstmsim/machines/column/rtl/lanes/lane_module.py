@@ -281,7 +281,7 @@ def _terms(
             zero = literal(0, signal.bits)
             term = net.wire(f"{own.name}_in", signal.bits, f"({units} > {lane}) ? {signal.name} : {zero}")
             if own.square:
-                term = net.wire(f"{own.name}_square", 2 * signal.bits, f"{term.name} * {term.name}")
+                term = net.product(f"{own.name}_square", 2 * signal.bits, term, term)
             terms.append(moved(Pipeline(net, own.name, cycle, (0,)), "term", _delayed(net, term, cycle - begin), left))
     return terms, cycle
 
@@ -325,7 +325,7 @@ def _quotient(net: Netlist, own: Mean, total: Signal, cycle: int, latency: int) 
     size = max(factors).bit_length() + 1
     factor = pipe.choose("factor", size, [literal(each, size) for each in factors])
     number = pipe.wire("number", folded.bits - 1, f"{folded.name}[{folded.bits - 2}:0]")
-    product = pipe.wire("product", number.bits + size, f"{number.name} * {factor.name}")
+    product = pipe.product(number.bits + size, number, factor)
     sign = pipe.wire("sign", 1, f"{folded.name}[{folded.bits - 1}]")
     product, sign = pipe.step(product, sign)
     floor = pipe.wire("floor", max(product.bits - place, 2), f"{product.name} >>> {place}")

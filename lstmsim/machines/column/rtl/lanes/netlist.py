@@ -54,6 +54,8 @@ class Netlist:
         self.clocked: list[str] = []
         self.controls: dict[tuple[str, int], str] = {}
         self._names: set[str] = set()
+        # products that no register has taken yet: where they are written, and of what
+        self._products: dict[str, tuple[int, Signal, Signal]] = {}
 
     def control(self, field: str, cycle: int) -> str:
         """Give the name of a field of the turn of `cycle` cycles ago, as an input of the module."""
@@ -83,9 +85,34 @@ class Netlist:
         self.lines.append(f"  wire {own} = {expression};")
         return own
 
+    def product(self, name: str, bits: int, left: Signal, right: Signal) -> Signal:
+        """Declare a product. With its first register, if it gets one, it becomes an instance of `npu_product`."""
+        own = self.wire(name, bits, f"{left.name} * {right.name}")
+        self._products[own.name] = len(self.lines) - 1, left, right
+        return own
+
+    def bare(self, signal: Signal) -> None:
+        """Say that a product is read without a register, too: it stays a wire."""
+        self._products.pop(signal.name, None)
+
+    def _hold(self, source: Signal, own: Signal) -> None:
+        """Write a product together with its first register, which FPGAs have in their multipliers."""
+        place, left, right = self._products.pop(source.name)
+        whole, lines = left.bits + right.bits, []
+        name = own.name if whole == own.bits else self.name(f"{source.name}_all")
+        lines.append(f"  wire signed [{whole - 1}:0] {name};")
+        ports = f".clock(clock), .a({left.name}), .b({right.name}), .product({name})"
+        lines.append(f"  npu_product #(.A({left.bits}), .B({right.bits})) {source.name} ({ports});")
+        if whole > own.bits:
+            lines.append(f"  wire signed [{own.bits - 1}:0] {own.name} = {name}[{own.bits - 1}:0];")
+        self.lines[place] = "\n".join(lines)
+
     def register(self, source: Signal, name: str = "") -> Signal:
         """Delay a signal by a cycle."""
         own = Signal(self.name(name or f"{source.name}_r"), source.bits)
+        if source.name in self._products:
+            self._hold(source, own)
+            return own
         self.lines.append(f"  reg signed [{own.bits - 1}:0] {own.name};")
         self.clocked.append(f"    {own.name} <= {source.name};")
         return own
@@ -125,6 +152,9 @@ class Pipeline:
     def wire(self, name: str, bits: int, expression: str) -> Signal:
         return self.net.wire(f"{self.name}_{name}", bits, expression)
 
+    def product(self, bits: int, left: Signal, right: Signal) -> Signal:
+        return self.net.product(f"{self.name}_product", bits, left, right)
+
     def choose(self, name: str, bits: int, values: Sequence[str]) -> Signal:
         """Choose by the class of the pass that is at this place."""
         return self.net.choose(f"{self.name}_{name}", bits, values, self.cycle)
@@ -148,6 +178,7 @@ class Pipeline:
         (count,) = self._places
         for _ in range(count - 1):
             signal = self.net.register(signal)
+        self.net.bare(signal)
         return (signal, self.net.register(signal, self.name)) if count else (signal, signal)
 
 
@@ -227,4 +258,4 @@ def saturated(pipe: Pipeline, source: Signal, bits: int, symmetric: bool = False
 def rescaled(pipe: Pipeline, source: Signal, factors: Sequence[int], factor_bits: int) -> Signal:
     """Multiply by the factor of each class, which is 0 or more."""
     factor = pipe.choose("factor", factor_bits + 1, [literal(each, factor_bits + 1) for each in factors])
-    return pipe.wire("product", source.bits + factor_bits, f"{source.name} * {factor.name}")
+    return pipe.product(source.bits + factor_bits, source, factor)

@@ -217,7 +217,7 @@ def activation(
     word, part_ = pipe.step(word, *parts)
     value = pipe.wire("value", bits, f"{word.name}[{bits - 1}:0]")
     rise = pipe.wire("rise", bits + 1, f"{word.name}[{2 * bits}:{bits}]")
-    product = pipe.wire("product", rise.bits + part_.bits, f"{rise.name} * {part_.name}")
+    product = pipe.product(rise.bits + part_.bits, rise, part_)
     value, product = pipe.step(value, product)
     fine = part_.bits - 2
     rest = product
@@ -278,7 +278,7 @@ _PLUS, _MINUS = "{a} + {b}", "{a} - {b}"
 def _multiply(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
     a, b = operands
     (first, second) = pipe.step(a.signal, b.signal)
-    product = pipe.wire("product", first.bits + second.bits, f"{first.name} * {second.name}")
+    product = pipe.product(first.bits + second.bits, first, second)
     shifts = [one + two - own for one, two, own in zip(a.fractions, b.fractions, result.fractions, strict=True)]
     return _finish(pipe, product, shifts, result.bits)
 

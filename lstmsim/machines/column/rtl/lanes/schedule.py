@@ -109,14 +109,14 @@ class Schedule:
         users = (*segment.nodes, *segment.reductions)
         for name in dict.fromkeys(name for each in users for name in each.sources if not self.inside(name, number)):
             giver, state = self.cell.states.get(name, name), name in self.cell.states
-            if name in self.cell.parameters or self.depth[giver] == 0 or (state and self._behind_h(segment, giver)):
+            if name in self.cell.parameters or self.depth[giver] == 0 or (state and self.behind_h(segment, giver)):
                 continue
             needed = min(self.begin(each) for each in users if name in each.sources)
             reduced = self.rows[giver] == "scalar"
             waits.append(Wait(self.home[giver], self.depth[giver] - needed, state, reduced))
         return tuple(waits)
 
-    def _behind_h(self, segment: Segment, giver: str) -> bool:
+    def behind_h(self, segment: Segment, giver: str) -> bool:
         """Whether a state is there when the sums of a segment are, because these have waited for all of h."""
         output = self.cell.output
         read = any("h" in each.vectors for each in self.cell.stages[: segment.stage + 1])

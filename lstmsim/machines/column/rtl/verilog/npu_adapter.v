@@ -104,12 +104,14 @@ module npu_adapter_lane #(
       localparam H = ACCUMULATOR_BITS - LOW;
       wire signed [LOW:0] selected_low = {1'b0, selected[LOW-1:0]};
       wire signed [H-1:0] selected_high = selected[ACCUMULATOR_BITS-1:LOW];
-      wire signed [LOW+MULTIPLIER_BITS:0] product_low = selected_low * multiplier;
-      wire signed [H+MULTIPLIER_BITS:0] product_high = selected_high * multiplier;
-      wire [LOW+MULTIPLIER_BITS:0] low;
+      wire [LOW+MULTIPLIER_BITS+1:0] low;
       wire [H+MULTIPLIER_BITS:0] high;
-      npu_delay #(.WIDTH(LOW + H + 2 * MULTIPLIER_BITS + 2 + SHIFT_BITS + 32), .CYCLES(PARTIAL)) partial_register
-        (.clock(clock), .in({product_low, product_high, shift, bias}), .out({low, high, shift_product, bias_product}));
+      npu_product #(.A(LOW + 1), .B(MULTIPLIER_BITS + 1)) product_low
+        (.clock(clock), .a(selected_low), .b(multiplier), .product(low));
+      npu_product #(.A(H), .B(MULTIPLIER_BITS + 1)) product_high
+        (.clock(clock), .a(selected_high), .b(multiplier), .product(high));
+      npu_delay #(.WIDTH(SHIFT_BITS + 32)) partial_register
+        (.clock(clock), .in({shift, bias}), .out({shift_product, bias_product}));
       wire [H+MULTIPLIER_BITS:0] upper = high + {{H{low[LOW+MULTIPLIER_BITS]}}, low[LOW+MULTIPLIER_BITS:LOW]};
       assign product = {upper, low[LOW-1:0]};
     end

@@ -15,7 +15,9 @@ module npu_array #(
   parameter ACCUMULATOR_BITS = 32,
   parameter MULTIPLY = 1,
   parameter ADD = 1,
-  parameter ACCUMULATE = 1
+  parameter ACCUMULATE = 1,
+  // 1: what is said of a tile's sum (add_*) comes a cycle earlier, and each row has a register of its own for it.
+  parameter AHEAD = 0
 ) (
   input wire clock,
   input wire [ROWS*EP*WEIGHT_BITS-1:0] weights,
@@ -36,7 +38,7 @@ module npu_array #(
       npu_row #(
         .EP(EP), .LEVELS(LEVELS), .SLOTS(SLOTS), .BANKS(BANKS), .W_BANK(W_BANK),
         .WEIGHT_BITS(WEIGHT_BITS), .VECTOR_BITS(VECTOR_BITS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS),
-        .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE)
+        .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE), .AHEAD(AHEAD)
       ) row (
         .clock(clock),
         .weights(weights[r*EP*WEIGHT_BITS +: EP*WEIGHT_BITS]), .elements(elements),
@@ -59,7 +61,9 @@ module npu_row #(
   parameter ACCUMULATOR_BITS = 32,
   parameter MULTIPLY = 1,
   parameter ADD = 1,
-  parameter ACCUMULATE = 1
+  parameter ACCUMULATE = 1,
+  // 1: what is said of a tile's sum (add_*) comes a cycle earlier, and each row has a register of its own for it.
+  parameter AHEAD = 0
 ) (
   input wire clock,
   input wire [EP*WEIGHT_BITS-1:0] weights,
@@ -76,30 +80,20 @@ module npu_row #(
   localparam T = P + LEVELS;
 
   // Multipliers: a register before the product where there are two, another one where there are four, the others behind
-  // it. Of the first one tools make one of all rows, as all have the same elements; the second is each row's own, near
-  // its multipliers.
+  // it. Of the first one tools make one of all rows, as all have the same elements; the second is each product's own.
   localparam BEFORE = MULTIPLY > 3 ? 2 : MULTIPLY > 1 ? 1 : 0;
+  localparam BEHIND = MULTIPLY - BEFORE;
   wire [EP*WEIGHT_BITS-1:0] w;
   wire [EP*VECTOR_BITS-1:0] v;
-  wire [EP*P-1:0] operands;
   npu_delay #(.WIDTH(EP * P), .CYCLES(BEFORE > 0 ? 1 : 0)) operand_register
-    (.clock(clock), .in({weights, elements}), .out(operands));
-  generate
-    if (BEFORE > 1) begin : g_own
-      reg [EP*P-1:0] own;
-      (* keep *) always @(posedge clock) own <= operands;
-      assign {w, v} = own;
-    end else begin : g_own
-      assign {w, v} = operands;
-    end
-  endgenerate
-  reg [EP*P-1:0] products;
-  integer e;
-  always @*
-    for (e = 0; e < EP; e = e + 1)
-      products[e*P +: P] = $signed(w[e*WEIGHT_BITS +: WEIGHT_BITS]) * $signed(v[e*VECTOR_BITS +: VECTOR_BITS]);
+    (.clock(clock), .in({weights, elements}), .out({w, v}));
+  wire [EP*P-1:0] products;
   wire [EP*P-1:0] held;
-  npu_delay #(.WIDTH(EP * P), .CYCLES(MULTIPLY - BEFORE)) product_register (.clock(clock), .in(products), .out(held));
+  npu_product #(
+    .COUNT(EP), .A(WEIGHT_BITS), .B(VECTOR_BITS), .BEFORE(BEFORE > 1 ? 1 : 0), .AFTER(BEHIND > 0 ? 1 : 0)
+  ) products_of_row (.clock(clock), .a(w), .b(v), .product(products));
+  npu_delay #(.WIDTH(EP * P), .CYCLES(BEHIND > 1 ? BEHIND - 1 : 0)) product_register
+    (.clock(clock), .in(products), .out(held));
 
   // The tree: level l has LEAVES >> l values of T bits, all levels side by side in `values`.
   wire [2*LEAVES*T-1:0] values;
@@ -135,16 +129,31 @@ module npu_row #(
   wire [ACCUMULATOR_BITS-1:0] tile;
   npu_delay #(.WIDTH(ACCUMULATOR_BITS), .CYCLES(ACCUMULATE - 1)) tile_register (.clock(clock), .in(cut), .out(tile));
 
+  // Nothing of this is reset: a sum that is added late goes where the first tile of a block writes anew.
+  wire valid;
+  wire first;
+  wire [W_BANK-1:0] bank;
+  wire [SLOTS-1:0] to_slots;
+  generate
+    if (AHEAD) begin : g_ahead
+      reg [W_BANK+SLOTS+1:0] own_add;
+      (* keep *) always @(posedge clock) own_add <= {add_valid, add_first, add_bank, add_slots};
+      assign {valid, first, bank, to_slots} = own_add;
+    end else begin : g_ahead
+      assign {valid, first, bank, to_slots} = {add_valid, add_first, add_bank, add_slots};
+    end
+  endgenerate
+
   // Read, add and write in one cycle. The first tile of a block writes instead of adding, to all sums of the row: so
   // nothing is ever cleared.
   genvar k;
   generate
     for (k = 0; k < SLOTS; k = k + 1) begin : slots
       reg [ACCUMULATOR_BITS-1:0] cells [0:BANKS-1];
-      wire [ACCUMULATOR_BITS-1:0] before_tile = add_first ? {ACCUMULATOR_BITS{1'b0}} : cells[add_bank];
-      wire [ACCUMULATOR_BITS-1:0] part = add_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}};
+      wire [ACCUMULATOR_BITS-1:0] before_tile = first ? {ACCUMULATOR_BITS{1'b0}} : cells[bank];
+      wire [ACCUMULATOR_BITS-1:0] part = to_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}};
       always @(posedge clock)
-        if (add_valid) cells[add_bank] <= before_tile + part;
+        if (valid) cells[bank] <= before_tile + part;
       assign sums[k*ACCUMULATOR_BITS +: ACCUMULATOR_BITS] = cells[read_bank];
     end
   endgenerate

@@ -235,12 +235,13 @@ module npu_datapath #(
   // --- array ---
 
   localparam TO_ADD = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE - 1;
-  wire add_valid;
-  wire add_first;
+  // Each row has the last of these registers for itself: there are many rows.
+  localparam AHEAD = TO_ADD > 0 ? 1 : 0;
+  wire add_valid, add_first;
   wire [W_BANK-1:0] add_bank;
   wire [W_READ-1:0] add_read;
-  npu_pulse #(.CYCLES(TO_ADD)) valid_delay (.clock(clock), .reset(reset), .in(o_valid), .out(add_valid));
-  npu_delay #(.WIDTH(1 + W_BANK + W_READ), .CYCLES(TO_ADD)) add_delay (
+  npu_pulse #(.CYCLES(TO_ADD - AHEAD)) valid_delay (.clock(clock), .reset(reset), .in(o_valid), .out(add_valid));
+  npu_delay #(.WIDTH(1 + W_BANK + W_READ), .CYCLES(TO_ADD - AHEAD)) add_delay (
     .clock(clock), .in({o_first, o_bank, o_read}), .out({add_first, add_bank, add_read})
   );
   wire [ARRAY_ROWS*SLOTS-1:0] add_slots;
@@ -250,7 +251,7 @@ module npu_datapath #(
   npu_array #(
     .ROWS(ARRAY_ROWS), .EP(EP), .LEVELS(LEVELS), .SLOTS(SLOTS), .BANKS(BANKS), .W_BANK(W_BANK),
     .WEIGHT_BITS(WEIGHT_BITS), .VECTOR_BITS(VECTOR_BITS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS),
-    .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE)
+    .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE), .AHEAD(AHEAD)
   ) array (
     .clock(clock), .weights(weights), .elements(operand),
     .add_valid(add_valid), .add_first(add_first), .add_bank(add_bank), .add_slots(add_slots),
@@ -279,8 +280,7 @@ module npu_datapath #(
   wire [WIDTH*SUMS*TAIL_BITS-1:0] sums;
   npu_adapter #(
     .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS),
-    .SHIFT_BITS(SHIFT_BITS),
-    .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
+    .SHIFT_BITS(SHIFT_BITS), .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
     .SELECTED(SELECTED - PICK), .PARTIAL(PARTIAL), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .ADDED(ADDED),
     .SATURATED(SATURATED)
   ) adapter (.clock(clock), .sums(picked), .constants(constants), .fixed_shifts({WIDTH{fixed_shifts}}), .adapted(sums));

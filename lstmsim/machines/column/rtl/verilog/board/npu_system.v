@@ -255,17 +255,24 @@ module npu_system (
     end
   endgenerate
 
-  // --- what is read: a record a cycle after its address, the choice of its part a cycle later ---
+  // --- what is read: a record a cycle after its address, from a register a cycle later, as a block memory is slow; the
+  // choice of its part another cycle later ---
 
-  reg [1:0] reading;
-  reg from_results;
+  reg [2:0] reading;
+  reg [1:0] from_results;
   reg [23:0] part;
+  reg [23:0] part_held;
   reg [31:0] value;
-  assign bus_valid = reading[1];
+  reg [31:0] value_held;
+  reg [32*PARTS-1:0] kept_held;
+  assign bus_valid = reading[2];
   always @(posedge clock) begin
-    reading <= reset ? 2'b00 : {reading[0], bus_read};
-    from_results <= space == 4'd9;
+    reading <= reset ? 3'b000 : {reading[1:0], bus_read};
+    from_results <= {from_results[0], space == 4'd9};
     part <= place & ((24'd1 << PART_BITS) - 24'd1);
+    part_held <= part;
+    value_held <= value;
+    kept_held <= kept;
     case (place)
       0: value <= 32'h4c4e5031;
       1: value <= DESIGN_ID;
@@ -278,7 +285,7 @@ module npu_system (
       8: value <= jobs_done;
       default: value <= 32'd0;
     endcase
-    bus_word <= from_results ? kept[part*32 +: 32] : value;
+    bus_word <= from_results[1] ? kept_held[part_held*32 +: 32] : value_held;
   end
 endmodule
 
