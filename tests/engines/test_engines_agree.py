@@ -53,12 +53,14 @@ def same_traces(program: Program) -> None:
     assert outcome(flat, "reference") == slow
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(programs())
 def test_random_programs_give_equal_traces(program: Program) -> None:
     same_traces(program)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
@@ -88,6 +90,7 @@ def same_totals(program: Program) -> None:
     assert fast.totals(program) == totals_of(program, trace)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True)), st.sampled_from([1, 20, 60]))
 def test_long_random_programs_give_equal_traces_and_totals(program: Program, times: int) -> None:

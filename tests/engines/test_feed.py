@@ -61,6 +61,7 @@ def at_once(program: Program, coming: list[tuple[int, int, int]]) -> Totals | No
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_a_feed_gives_what_the_whole_gives(data: st.DataObject) -> None:

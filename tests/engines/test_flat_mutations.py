@@ -31,6 +31,7 @@ COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" i
 pytestmark = pytest.mark.skipif(OWN.absence is not None, reason="the native core was not built")
 
 
+@pytest.mark.slow
 def test_mutated_programs_are_refused_or_run(tmp_path: Path) -> None:
     """In a process of its own, so that a crash is a failure of this test alone."""
     command = [sys.executable, "-m", "tests.mutations", str(COUNT), str(tmp_path)]

@@ -277,6 +277,7 @@ DEVICE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_device_runs_its_batches_as_served(engine: str) -> None:
     """Each as it runs alone; the cores' cycles are those of the batches, and idle between them."""
@@ -455,6 +456,7 @@ def test_cycles_of_members_are_counted_once_where_a_batch_has_several_threads() 
     assert min(late.cycles.values()) > 0
 
 
+@pytest.mark.slow
 def test_sizes_of_batches_compete_in_a_sweep(tmp_path: Path) -> None:
     """They do the same work: which batch is best is what such a sweep asks (docs/sweeps.md)."""
     scenario = _scenario({"max_batch_size": 2}, steps=2, count=4, arrival=0)

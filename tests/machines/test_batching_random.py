@@ -150,6 +150,7 @@ def test_random_ragged_batches(seed: int) -> None:
 RATES = (1, 8, 64, 4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "9"))))
 def test_random_batches_of_moved_weights(seed: int) -> None:
     """Batches of models that take turns or are streamed, against a model that goes tile by tile; and both engines."""

@@ -132,6 +132,7 @@ def busy_chips(draw: st.DrawFn) -> Scenario:
     return Scenario(ColumnNpu("c", 260, (core,) * count, None, exchange), tuple(jobs))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(busy_chips())
 def test_random_jobs_as_the_cycle_stepped_model_has_them(scenario: Scenario) -> None:
@@ -176,6 +177,7 @@ def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
         assert loads[0].parts[part] == loads[1].parts[part]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_other_machines")
 def test_its_numbers_are_right_on_any_number_of_cores() -> None:
     result = run({"chip": CHIP, "jobs": [{**ENTRY, "count": 12, "arrival": POISSON}]})

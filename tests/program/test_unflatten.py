@@ -48,6 +48,7 @@ def there_and_back(program: Program) -> Program:
     return program_of(flat_of(program), names_of(program))
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * EXAMPLES)
 @given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs()))
 def test_a_program_comes_back_as_it_was(program: Program) -> None:

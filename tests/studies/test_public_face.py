@@ -279,6 +279,7 @@ def test_no_module_bears_the_name_of_a_function() -> None:
     assert not modules & set(lstmsim.__all__)
 
 
+@pytest.mark.slow
 def test_a_verb_stays_a_function_whatever_is_imported_first() -> None:
     names = ", ".join(sorted({function_of(each) for each in COMMANDS}))
     code = f"import pkgutil, importlib, lstmsim\nfrom lstmsim import {names}\n"

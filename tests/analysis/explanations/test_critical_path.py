@@ -55,6 +55,7 @@ def check(program: Program, trace: Trace) -> None:
     assert all(sum(cycles for _, cycles in leg.parts) == leg.cycles for leg in table.legs())
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_every_cycle_of_tasks_that_are_paused_or_share_cores_is_on_one_segment(program: Program) -> None:

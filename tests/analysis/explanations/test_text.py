@@ -103,6 +103,7 @@ def test_json_has_every_figure(name: str) -> None:
     assert data["glossary"]["makespan"] == GLOSSARY["makespan"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_the_same_run_gives_the_same_text_on_both_engines() -> None:
     texts = set()

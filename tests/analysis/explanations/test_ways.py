@@ -14,6 +14,7 @@ SCENARIO: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.usefixtures("no_other_machines")
 def test_useful_work_is_told_of_the_units_that_issue_not_of_the_whole_core() -> None:
@@ -24,6 +25,7 @@ def test_useful_work_is_told_of_the_units_that_issue_not_of_the_whole_core() -> 
     assert lstmsim.explain(result).array_useful == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.usefixtures("no_other_machines")
 def test_schedulers_are_told_of_in_words_of_their_own() -> None:

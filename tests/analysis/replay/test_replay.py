@@ -131,6 +131,7 @@ def test_a_dropped_tile_is_found(name: str, block_order: str) -> None:
             replay(scenario, program, fewer, numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm", "gru-lbr0", "lstm-layernorm"])
 def test_a_doubled_tile_is_found(name: str) -> None:
     scenario, program, trace, numbers = a_run(name)
@@ -248,6 +249,7 @@ def test_a_thread_switch_takes_its_cycles() -> None:
     replay(slower, program, engines.run(program, "fast"), numbers)
 
 
+@pytest.mark.slow
 def test_networks_that_amplify_rounding_are_not_called_wrong() -> None:
     model = Model("m", (Layer(cell("rnn"), 24, 4),))
     small = random_network(model, seed=3)

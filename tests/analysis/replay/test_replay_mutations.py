@@ -52,6 +52,7 @@ def test_a_cycle_too_early_is_found_in_split_jobs(
     find_any((scenario, *run(scenario)), data)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(["weights", "pauses"]).flatmap(crowds), st.data())
 def test_a_cycle_too_early_is_found_where_jobs_take_turns(scenario: Scenario, data: st.DataObject) -> None:

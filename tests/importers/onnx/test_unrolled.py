@@ -358,6 +358,7 @@ def changed(model: Any, random: np.random.Generator) -> None:
         node.input[1], other.input[1] = other.input[1], node.input[1]
 
 
+@pytest.mark.slow
 def test_a_changed_operation_is_never_read_as_the_cell(tmp_path: Path) -> None:
     """A changed network is refused, or the import still computes what the network does."""
     refused = kept = 0

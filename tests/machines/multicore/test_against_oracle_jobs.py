@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def one_job(draw: st.DrawFn) -> tuple[MulticoreCpu, Job]:
     return machine, draw(jobs(machine))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(one_job())
 def test_a_job_alone(case: tuple[MulticoreCpu, Job]) -> None:

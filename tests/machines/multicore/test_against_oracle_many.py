@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def job_of(number: int, job: model.Job) -> Job:
     return Job(f"j{number}", network, job.steps, job.arrival, job.frame_interval, batch=job.batch, threads=job.threads)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(several())
 def test_jobs_at_once(case: tuple[MulticoreCpu, list[model.Job]]) -> None:

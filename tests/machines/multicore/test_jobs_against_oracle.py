@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def check(machine: MulticoreCpu, many: list[model.Job], used: tuple[str, ...] = 
         assert waits == [each.waits for each in expected]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_traffic_of_jobs(data: st.DataObject) -> None:

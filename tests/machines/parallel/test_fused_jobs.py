@@ -185,6 +185,7 @@ def test_a_yaml_file_may_say_on(tmp_path: Any) -> None:
     assert chip.fusion == "on"
 
 
+@pytest.mark.slow
 def test_reports_tell_how_the_tail_was_cut() -> None:
     report = run(scenario(job("lstm-layernorm"), fusion="on")).report
     (reported,) = report.kernels
@@ -240,6 +241,7 @@ def test_what_if_tries_the_other_ways() -> None:
     assert "costed splits" in fused
 
 
+@pytest.mark.slow
 def test_a_costed_split_is_the_quicker_one_for_a_long_row() -> None:
     asked = {"chip": "edge", "jobs": [job("lstm-layernorm", steps=1, hidden=272, input=8)]}
     paper, costed = (

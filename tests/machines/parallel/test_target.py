@@ -278,6 +278,7 @@ def test_cells_without_kernels_are_refused() -> None:
         lstmsim.simulate(scenario(job(layer("lstm-peephole"))))
 
 
+@pytest.mark.slow
 def test_it_is_explained() -> None:
     explanation = explain(run(scenario({**JOBS["layers"], "steps": 1})))
     assert sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles

@@ -108,6 +108,7 @@ def mutated(draw: random.Random, data: bytes) -> bytes:
     return bytes(some)
 
 
+@pytest.mark.slow
 def test_damaged_streams_write_nothing_that_was_not_sent_and_never_hang(program: Path) -> None:
     """10,000 of them with LSTMSIM_EXAMPLES=10000."""
     draw = random.Random(0)

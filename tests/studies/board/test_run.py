@@ -41,6 +41,7 @@ def run_icarus(folder: Path) -> Any:
     return lstmsim.run_board(folder, simulator="icarus")
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_design_runs_over_pins_as_lstmsim_says(design: Path) -> None:
     golden = [each for each in read_log((design / "golden/events.txt").read_text().splitlines()) if each.kind in "HAF"]
@@ -217,6 +218,7 @@ def test_a_board_that_there_is_not_is_said_before_what_a_scenario_lacks(tmp_path
             lstmsim.run_rtl(TINY, tmp_path / "out", **options)
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_jobs_run_that_are_posted_over_the_wire_and_results_without_a_place_are_counted(tmp_path: Path) -> None:
     pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")

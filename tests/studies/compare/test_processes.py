@@ -18,6 +18,7 @@ SEVERAL = {"chip": "column-npu-16k", "jobs": [{"model": each, "steps": 3} for ea
 CHIPS = ["column-npu-64k", "intel-npu-rtl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "each", "several"),
     [
