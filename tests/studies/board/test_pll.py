@@ -31,7 +31,8 @@ CLOCKS = (*range(20, 160, 5), 36, 48, 66, 72, 96, 99, 132, 144)
 def settings() -> list[tuple[float, Pll]]:
     """The oscillators of all boards with the dividers of all clocks that they make, each once."""
     found = set[tuple[float, Pll]]()
-    for board, mhz in product(map(board_named, board_files()), CLOCKS):
+    boards = [board for board in map(board_named, board_files()) if not board.die]
+    for board, mhz in product(boards, CLOCKS):
         with suppress(InputError):
             pll = pll_for(board, mhz)
             if pll is not None:
