@@ -93,8 +93,9 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth, program is not None)
     netlist = _netlist_verified(program, hardware, name, files, events, synthesis)
-    words = partial(hardware.path_words, design)
-    built = build(name, placed[0], request.seeds, words) if placed is not None and request.build else None
+    built = None
+    if placed is not None and request.build:
+        built = build(name, placed[0], request.seeds, partial(hardware.path_words, design))
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
     return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
