@@ -57,6 +57,6 @@ class RtlRequest:
             metavar="MHZ",
         ),
     ] = None
-    build: Annotated[bool, Key("With --board: make the bitstream, by Yosys, nextpnr and ecppack.")] = False
+    build: Annotated[bool, Key("With --board: make the bitstream, by Yosys and nextpnr.")] = False
     seeds: Annotated[int, Key("With --build: number of seeds of placement to try.", low=1, high=100, metavar="N")] = 1
     engine: Engine = "fast"

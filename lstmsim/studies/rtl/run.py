@@ -75,6 +75,8 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     _refuse_folder(name, request.verify)
     program = simulator_of(request.simulator) if request.verify else None
     placed = None if request.board is None else _board(request.board, request.clock)
+    if placed is not None and request.build:
+        refuse_tools(placed[0])
     result = run(request.scenario, engine=request.engine, overrides=request.overrides)
     hardware, precision = hardware_of(result.scenario.chip), result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
@@ -91,7 +93,9 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth, program is not None)
     netlist = _netlist_verified(program, hardware, name, files, events, synthesis)
-    built = build(name, request.seeds, partial(hardware.path_words, design)) if request.build else None
+    built = None
+    if placed is not None and request.build:
+        built = build(name, placed[0], request.seeds, partial(hardware.path_words, design))
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
     return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
@@ -236,8 +240,6 @@ def _refuse_options(request: RtlRequest) -> None:
         yosys = yosys_program()
         if request.verify and request.synth == SIMULATED:
             models_folder(yosys)
-    if request.build:
-        refuse_tools()
 
 
 def hardware_of(chip: Chip) -> Any:

@@ -31,7 +31,8 @@ CLOCKS = (*range(20, 160, 5), 36, 48, 66, 72, 96, 99, 132, 144)
 def settings() -> list[tuple[float, Pll]]:
     """The oscillators of all boards with the dividers of all clocks that they make, each once."""
     found = set[tuple[float, Pll]]()
-    for board, mhz in product(map(board_named, board_files()), CLOCKS):
+    boards = [board for board in map(board_named, board_files()) if not board.die]
+    for board, mhz in product(boards, CLOCKS):
         with suppress(InputError):
             pll = pll_for(board, mhz)
             if pll is not None:
@@ -56,18 +57,21 @@ module measured #(parameter I = 1, parameter F = 1, parameter O = 8, parameter N
   EHXPLLL #(.CLKI_DIV(I), .CLKFB_DIV(F), .CLKOP_DIV(O), .CLKOP_CPHASE(O / 2)) pll (
     .CLKI(clock), .CLKFB(out), .CLKOP(out), .LOCK(lock)
   );
-  integer given = 0, made = 0, early = 0, apart = 0;
+  integer given = 0, made = 0, apart = 0, uneven = 0;
   realtime locked, last;
   always @(posedge lock) locked = $realtime;
   always @(posedge out) begin
+    // all periods are alike, within the resolution of simulated time
+    if (lock && ($realtime - last - 2.0 * HALF * I / F > 0.002 || last + 2.0 * HALF * I / F - $realtime > 0.002))
+      uneven = uneven + 1;
     last = $realtime;
-    if (lock) made = made + 1; else early = early + 1;
+    if (lock) made = made + 1;
   end
   // every I-th edge of CLKI is one of CLKOP, from the one at which LOCK rises
   always @(posedge clock)
     #0.002 if (lock) begin
       if (given % I == 0 && $realtime - last > 0.003) apart = apart + 1;
-      if (given == 200) $display("%0d %0d %0d %0.4f", NUMBER, made, apart, locked / (2.0 * HALF * I));
+      if (given == 200) $display("%0d %0d %0d %0d %0.4f", NUMBER, made, apart, uneven, locked / (2.0 * HALF * I));
       given = given + 1;
     end
 endmodule
@@ -88,11 +92,11 @@ def test_the_model_makes_the_clock_of_every_setting_of_a_board(tmp_path: Path) -
     said = simulated(_MEASURED + bench, tmp_path)
     assert len(said) == len(all_of_them)
     for line in said:
-        number, made, apart, locked = line.split()
+        number, made, apart, uneven, locked = line.split()
         mhz, pll = all_of_them[int(number)]
         # as many edges as the dividers say, of which one stands at each edge that the phase detector sees
         assert abs(int(made) - 200 * pll.feedback / pll.input) <= pll.feedback
-        assert int(apart) == 0
+        assert (int(apart), int(uneven)) == (0, 0)
         assert 8 <= float(locked) <= 11
         assert mhz * pll.feedback / pll.input == pytest.approx(pll.mhz)
 
