@@ -13,7 +13,8 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.rtl.run import run_rtl
-from tests.studies.rtl.needed import needs_icarus
+from tests.studies.rtl.needed import needs_icarus, needs_verilator
+from tests.studies.rtl.test_lint import said
 
 #: Two kinds of cells; the second model keeps all steps of a layer, and reads it in both directions.
 MODELS: list[dict[str, Any]] = [
@@ -72,6 +73,13 @@ def test_other_jobs_run_on_the_verilog_of_the_first(first: Path, tmp_path: Path)
     report = run_jobs(tmp_path, SECOND, verify=True)
     assert report.verified is not None
     assert report.verified.equal, report.to_text()
+
+
+@needs_verilator
+def test_verilator_warns_of_nothing(first: Path) -> None:
+    files = sorted(str(each.relative_to(first)) for each in first.glob("rtl/*.v"))
+    words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "--top-module", "npu_top", *files]
+    assert said(words, first) == ""
 
 
 @needs_icarus

@@ -205,9 +205,9 @@ module npu_core (
   generate
     if (STREAMS != 0) begin : streamed
       npu_stream #(.CORE(CORE)) stream (
-        .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .o_valid(o_valid), .o_thread(o_thread),
-        .o_row(o_row), .o_block(o_block), .o_weight(o_weight), .o_last(o_last), .granted(s_granted), .asks(s_asks),
-        .ask_block(s_block), .ask_burst(s_burst), .ask_place(s_place), .weight(weight)
+        .clock(clock), .reset(reset), .jobs_table(jobs_table), .admit(admit), .admit_job(admit_job),
+        .o_valid(o_valid), .o_thread(o_thread), .o_row(o_row), .o_block(o_block), .o_weight(o_weight),
+        .o_last(o_last), .granted(s_granted), .asks(s_asks), .ask_block(s_block), .ask_burst(s_burst), .ask_place(s_place), .weight(weight)
       );
     end else begin : stays
       assign weight = o_weight;
