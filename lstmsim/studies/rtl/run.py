@@ -82,10 +82,14 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
     golden = (None, None, None) if timing_only else _golden_of(result, request.random_weights, request.deep)
     numbers, runs, values = golden
-    design, simulated = hardware.design(result.scenario, precision, numbers), (result.program, result.trace)
+    capacity = _capacity(request, result.scenario)
+    design, simulated = hardware.design(result.scenario, precision, numbers, *capacity), (result.program, result.trace)
+    refuse(hardware.table_mistakes(design) if capacity else ())
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
     files = dict(hardware.files(design, numbers, __version__, values is not None)) | {GOLDEN: log_text(events)}
+    if request.netlist_of is not None:
+        _refuse_other_netlist(os.fspath(request.netlist_of), files)
     if placed is not None:
         files |= _board_files(hardware, design, events, files, result.scenario, *placed)
     written = write_folder(name, files, replace=request.replace)
@@ -99,6 +103,28 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
     return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
+
+
+def _capacity(request: RtlRequest, scenario: Scenario) -> tuple[tuple[int, int], ...]:
+    """The most jobs and steps of a table of jobs; none: jobs are constants."""
+    if request.most_jobs is None:
+        return ()
+    return ((request.most_jobs, request.most_steps or max(job.steps for job in scenario.jobs)),)
+
+
+def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
+    """`InputError` if what is synthesized differs from the design in a folder; the testbench's sizes may differ."""
+    for name in sorted(each for each in files if each.startswith("rtl/") and each != "rtl/npu_config.vh"):
+        path = os.path.join(folder, name)
+        try:
+            with open(path, encoding="utf-8") as file:
+                same = file.read() == files[name]
+        except (OSError, UnicodeDecodeError) as error:
+            text = f"{path}: cannot be read; expected a folder that lstmsim rtl wrote"
+            raise InputError(Mistake("netlist_of", text)) from error
+        if not same:
+            text = "chip, models (in this order), their numbers, most_jobs and most_steps must be the same"
+            raise InputError(Mistake("netlist_of", f"{path} is another one than this scenario needs: {text}"))
 
 
 def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str, netlist: bool) -> Synthesis:
@@ -221,6 +247,7 @@ def _refuse_options(request: RtlRequest) -> None:
     without = {
         "random_weights": (request.random_weights, "it leaves numbers out"),
         "deep": (request.deep or None, "without numbers nothing within the tail can be compared"),
+        "most_jobs": (request.most_jobs, "without numbers nothing is loaded"),
         "board": (request.board, "without numbers there is nothing to put on it"),
         "synth": (request.synth, "without numbers there is no datapath to count"),
     }
@@ -230,6 +257,11 @@ def _refuse_options(request: RtlRequest) -> None:
         wrong.append(Mistake("clock", "only with board: without one nobody needs it"))
     if request.build and request.board is None:
         wrong.append(Mistake("build", "only with board: without one there is nothing to build for"))
+    if request.most_jobs is None:
+        needy = {"most_steps": request.most_steps, "netlist_of": request.netlist_of}
+        wrong += [Mistake(key, "only with most_jobs") for key, value in needy.items() if value is not None]
+    elif request.board is not None:
+        wrong.append(Mistake("most_jobs", "not with board: the programs of a board do not load a table of jobs yet"))
     if request.seeds > 1 and not request.build:
         wrong.append(Mistake("seeds", "only with build: without it nothing is placed"))
     if request.timing_only:
