@@ -31,7 +31,7 @@ from lstmsim.studies.shared.request import takes
 DATA = "board/board.json"
 #: Spaces of the bus (docs/board.md section 2), and words of the space of control.
 _SCHEDULE, _RESULTS, _CONTROL = 0x80000000, 0x90000000, 0xA0000000
-_COMMAND, _ENTRIES = _CONTROL, _CONTROL + 3
+_COMMAND, _ENTRIES, _JOBS = _CONTROL, _CONTROL + 3, _CONTROL + 4
 _STOP, _ARM = 0, 1
 _MAGIC = 0x4C4E5031
 #: A line of `data/*.hex`.
@@ -76,7 +76,7 @@ def run_board(request: BoardRequest) -> BoardReport:
         link.write(_COMMAND, [_STOP])
         for address, words in images:
             link.write(address, words)
-        _post(link, data["schedule"])
+        _post(link, data["schedule"], data["jobs"])
         loaded = time.perf_counter()
         state, cycle, count, lost = _run(link, max((each.cycle for each in golden), default=0))
         events = events_of(data["record"], list(_records(link, data["record"], count)))
@@ -162,6 +162,7 @@ _SOUND: Mapping[str, Callable[[Any], bool]] = {
     "clock_mhz": lambda value: isinstance(value, int | float) and 0 < value < inf,
     "baud": lambda value: _whole(value, 10**9, 1),
     "design_id": _whole,
+    "jobs": _whole,
     "schedule": _is_schedule,
     "record": _is_record,
 }
@@ -234,10 +235,11 @@ def _runs(path: str, text: str) -> Iterator[tuple[int, list[int]]]:
         yield first, words
 
 
-def _post(link: Link, schedule: Sequence[Sequence[int]]) -> None:
-    """Write the schedule."""
+def _post(link: Link, schedule: Sequence[Sequence[int]], jobs: int) -> None:
+    """Write the schedule, and how many jobs end."""
     link.write(_SCHEDULE, [word for entry in schedule for word in entry])
     link.write(_ENTRIES, [len(schedule)])
+    link.write(_JOBS, [jobs])
 
 
 def _run(link: Link, last: int) -> tuple[int, int, int, int]:

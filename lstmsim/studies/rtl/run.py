@@ -260,8 +260,6 @@ def _refuse_options(request: RtlRequest) -> None:
     if request.most_jobs is None:
         needy = {"most_steps": request.most_steps, "netlist_of": request.netlist_of}
         wrong += [Mistake(key, "only with most_jobs") for key, value in needy.items() if value is not None]
-    elif request.board is not None:
-        wrong.append(Mistake("most_jobs", "not with board: the programs of a board do not load a table of jobs yet"))
     if request.seeds > 1 and not request.build:
         wrong.append(Mistake("seeds", "only with build: without it nothing is placed"))
     if request.timing_only:

@@ -42,7 +42,7 @@ def test_messages_are_done_answered_and_refused(program: Path) -> None:
         read(5, 0x90000000, 100),
         read(6, 0xA0000000, 0),
         # spaces that are not there, or not to be read; unknown commands and lengths
-        write(7, 0x70000000, 1),
+        write(7, 0xB0000000, 1),
         read(8, 0x10000000, 1),
         message(9, 9),
         message(10, WRITE, b"abcd"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lstmsim
@@ -56,6 +57,30 @@ def test_a_design_runs_over_pins_as_lstmsim_says(design: Path) -> None:
     assert report.wrong.endswith(f"differs from the simulator, first in cycle {last.cycle}")
     assert report.events == tuple(golden)
     assert report.compared.equal["job"] == 6
+
+
+@pytest.mark.slow
+@needs_icarus
+def test_other_jobs_run_on_the_board_of_the_first(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).uniform(-1, 1, (8, 1)))
+    precision = {**TINY["precision"], "calibration": {"a": "a.npy"}}
+    model = TINY["jobs"][0]["model"]
+    # other steps, another order, frames that come one by one, and fewer jobs than the table has room for
+    other = [{"model": model, "steps": 1, "arrival": 70}, {"model": model, "steps": 4, "frame_interval": 30}]
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder, jobs in zip(folders, (TINY["jobs"], other), strict=True):
+        path = folder.with_suffix(".yaml")
+        path.write_text(json.dumps({**TINY, "precision": precision, "jobs": jobs}))
+        lstmsim.run_rtl(path, folder, random_weights=1, board="ulx3s-85f", most_jobs=4, most_steps=4)
+    first, second = folders
+    # the bitstream is the first one's, host and data are the second one's
+    verilog = [each.relative_to(first) for part in ("rtl", "board") for each in (first / part).glob("*.v*")]
+    for name in verilog:
+        (second / name).write_bytes((first / name).read_bytes())
+    relisted(second, *map(str, verilog))
+    report = run_icarus(second)
+    assert report.equal, report.to_text()
+    assert report.compared.equal["job"] == 4
 
 
 @long_run
