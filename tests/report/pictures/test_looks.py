@@ -28,9 +28,7 @@ USUAL = [Look(width, STYLES[(at + 1) % len(STYLES)]) for at, width in enumerate(
 
 
 @pytest.mark.parametrize(
-    "look",
-    [pytest.param(each, marks=() if each in USUAL else pytest.mark.long) for each in LOOKS[1:]],
-    ids=str,
+    "look", [pytest.param(each, marks=() if each in USUAL else pytest.mark.long) for each in LOOKS[1:]], ids=str
 )
 def test_a_picture_has_its_width_and_nothing_beside_it(look: Look) -> None:
     figure = plot(busy_machine(1, 2, 9, 40), look=look)
