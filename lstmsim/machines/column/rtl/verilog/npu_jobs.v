@@ -1,5 +1,5 @@
-// The table of jobs, if it is written by the host and no part of the netlist (docs/rtl.md section 2): registers, because
-// all threads read it in the cycle in which they take a job. Nothing is written while jobs run.
+// The table of jobs, if it is written by the host and no part of the netlist (docs/rtl.md section 2): registers,
+// because all threads read it in the cycle in which they take a job. Nothing is written while jobs run.
 `default_nettype none
 
 module npu_jobs (clock, host_write, host_address, host_data, words);
