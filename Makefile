@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 CORE := $(shell find lstmsim -name '*.[ch]pp') lstmsim/native/sources.py hatch_build.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs readme artifact bench wheel-check clean
+.PHONY: help demo test slow docs readme artifact bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -31,7 +31,7 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 	$(BIN)/lstmsim simulate experiments/scenarios/demo.yaml --timeline out/demo/timeline.png --trace out/demo/trace.json
 	@echo 'Look at out/demo/timeline.png, and open out/demo/trace.json in the Perfetto viewer.'
 
-test: $(VENV)/.installed-test  ## install what tests need and run every check
+test: $(VENV)/.installed-test  ## install what tests need, check types and style, run every quick test
 	@# Where PYTHONDONTWRITEBYTECODE is set, both workers and each process that a test starts would compile the code.
 	@# Types are checked beside everything else. Tests of a file stay together as far as possible: they share what they
 	@# have simulated. To let assertions show their values takes each worker eight seconds: what fails is run again.
@@ -41,6 +41,9 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain || \
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; wait $$types; exit 1; }; \
 	wait $$types
+
+slow: $(VENV)/.installed-test  ## run the checks that take long one by one, which `make test` leaves out
+	LSTMSIM_TESTS=slow $(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain
 
 docs: $(VENV)/.installed-test  ## build the site in out/site/html: every page is run, warnings are errors
 	$(PIP) --editable '.[docs]'

@@ -15,6 +15,7 @@ from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from lstmsim import engines
+from lstmsim.analysis.explanations.what_if import WhatIf
 from lstmsim.engines.fast.run import OWN
 from lstmsim.studies.sweep import store
 
@@ -38,7 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
     config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
-    config.addinivalue_line("markers", "halved: every second case in the usual run; LSTMSIM_EXAMPLES runs all of them")
+    config.addinivalue_line("markers", "slow: takes half a second or more; `make slow` runs it, and so does CI")
+    config.addinivalue_line("markers", "halved: every second case in the usual run; `make slow` runs the others")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     # what hypothesis draws with is made of small objects that are hardly ever a ring
     gc.set_threshold(100_000, 20, 100)
@@ -54,19 +56,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave long tests out of the usual run, and skip what needs the native core where there is none."""
+    """Leave slow and long tests out of the usual run, and skip what needs the native core where there is none."""
     if "LSTMSIM_EXAMPLES" not in os.environ:
         # the summary counts them as deselected: to skip each would take seconds
         numbers: Counter[str] = Counter()
-        # what failed is run again, of whichever half it is
-        again = config.getoption("lf", False)
-        out = [bool(item.get_closest_marker("long")) or (not again and _left_out(item, numbers)) for item in items]
+        # what failed is run again, whatever it is
+        parts = {"usual", "slow"} if config.getoption("lf", False) else PARTS[os.environ.get("LSTMSIM_TESTS", "usual")]
+        out = [_part_of(item, numbers) not in parts for item in items]
         config.hook.pytest_deselected(items=[*compress(items, out)])
         items[:] = [item for item, left in zip(items, out, strict=True) if not left]
     reason = None if engines.has_fast() else OWN.absence
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))
+
+
+#: What LSTMSIM_TESTS may say, and which tests it runs. Together, `usual` and `slow` are all but the long ones.
+PARTS = {"usual": {"usual"}, "slow": {"slow"}, "both": {"usual", "slow"}}
+
+
+def _part_of(item: pytest.Item, numbers: Counter[str]) -> str:
+    """Which run a test belongs to: `usual`, `slow`, `long`; `numbers`: cases seen of each halved test."""
+    left_out = _left_out(item, numbers)
+    if item.get_closest_marker("long"):
+        return "long"
+    return "slow" if left_out or item.get_closest_marker("slow") else "usual"
 
 
 def _left_out(item: pytest.Item, numbers: Counter[str]) -> bool:
@@ -90,6 +104,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed or report.duration > 0.005:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.fixture
+def no_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For explanations of which a test reads nothing about other machines: simulating these takes most of the time."""
+    monkeypatch.setattr("lstmsim.analysis.explanations.explanation.what_if", lambda _, base, *more: WhatIf(base, ()))
 
 
 def pytest_collection_finish() -> None:

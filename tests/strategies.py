@@ -33,7 +33,7 @@ def among(*values: Any) -> st.SearchStrategy[Any]:
 
 def examples(usual: int) -> int:
     """Examples of a test in the usual run, or as many as LSTMSIM_EXAMPLES asks for."""
-    return int(os.environ.get("LSTMSIM_EXAMPLES", usual if usual < 8 else max(7, usual // 3)))
+    return int(os.environ.get("LSTMSIM_EXAMPLES", usual if usual < 8 else max(5, usual // 4)))
 
 
 #: Any character that can stand in a file; the tables of hypothesis for `st.characters` take a second to make.

@@ -216,6 +216,7 @@ def test_a_library_that_cannot_be_used_says_why(checkout: Path, tmp_path: Path) 
         assert (why_not(core, path) or "").startswith(said)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("core", CORES, ids=lambda core: core.parent.name)
 def test_libraries_compile_without_a_warning(core: Path) -> None:

@@ -79,6 +79,8 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
     # no compiled files: a change that keeps length and second of a file would not be seen
     paths = os.pathsep.join([str(root), str(ROOT / "tools")])
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths, "LSTMSIM_HYPOTHESIS": "first"}
+    # slow tests notice changes, too
+    environment["LSTMSIM_TESTS"] = "both"
     with (
         (root / _SAID_BY_TESTS).open("wb") as said,
         subprocess.Popen(

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from lstmsim.base.checks import is_unicode
@@ -21,6 +21,8 @@ from lstmsim.base.records import record
 
 #: The list of the files and their SHA-256.
 LIST = "files.sha256"
+#: How many files are named that are not as they were written.
+_SAID = 5
 
 
 @record
@@ -91,6 +93,42 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
         note_written(_path(real, name))
     removed = tuple(name for name in known if name not in files and name not in changed and name != LIST)
     return Written(tuple(ready), kept, tuple(name for name in removed if _removed(real, name)))
+
+
+def refuse_changed(folder: str, reads: Callable[[str], bool], again: str) -> None:
+    """Refuse a folder in which a file that is read is not as an earlier call wrote it: missing, changed, or a new one.
+
+    reads: whether a file of that path (with `/`) is read.
+    again: what the user can do.
+
+    `InputError` with the files, and with what was expected.
+    """
+    if not os.path.isdir(folder):
+        raise InputError(Mistake(f"folder {folder}", f"no such folder; {again}"))
+    real = os.path.realpath(folder)
+    known = _list(real)
+    if LIST not in known:
+        raise InputError(Mistake(os.path.join(folder, LIST), f"is missing or empty, expected a list of files; {again}"))
+    read = sorted(name for name in known if reads(name))
+    wrong = {name: words for name in read if (words := _changed(_content(real, name), known[name]))}
+    for part in dict.fromkeys(name.rpartition("/")[0] for name in read):
+        there = os.listdir(_path(real, part)) if os.path.isdir(_path(real, part)) else []
+        new = sorted({f"{part}/{each}" for each in there} - {*read})
+        wrong |= {name: "is none of lstmsim's, expected no such file" for name in new if reads(name)}
+    if wrong:
+        mistakes = [Mistake(os.path.join(folder, *name.split("/")), wrong[name]) for name in [*wrong][:_SAID]]
+        more = f"{len(wrong) - _SAID:,} more files are not as they were written; " if len(wrong) > _SAID else ""
+        raise InputError([*mistakes, Mistake(f"folder {folder}", f"{more}{again}")])
+
+
+def _changed(content: bytes | None, expected: str) -> str:
+    """What is wrong with a file of the list; empty: it is as it was written."""
+    if content is None:
+        return "is missing or no regular file, expected the one that was written"
+    if _digest(content) == expected:
+        return ""
+    digests = f"expected SHA-256 {expected[:12]}... ({LIST}), got {_digest(content)[:12]}..."
+    return f"was changed or cut short since it was written: {digests} ({len(content):,} bytes)"
 
 
 @contextmanager

@@ -9,7 +9,8 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
   under which name the cells of an instance are counted, by the instance's name in the Verilog text;
 * `refusals(scenario, precision)`: mistakes, why a scenario is outside the subset (precision None: only cycles are
   wanted); `design(scenario, precision, numbers)`: the plan of the hardware, which the others take (numbers by index of
-  the job: which jobs begin with states that are not 0);
+  the job: which jobs begin with states that are not 0); with `(most jobs, most steps)` as a fourth argument jobs are a
+  table that the host writes, and `table_mistakes(design)` says why they cannot be;
 * `files(design, numbers, version, deep)`: the files by path (`rtl/`, `data/`, `sim/`, `README.md`); numbers None:
   cycles alone; deep: the testbench logs numbers within the hardware, too;
 * `events(design, program, trace, names, runs, values)`: what the log must say, in its order (names: of each cycle of

@@ -120,6 +120,7 @@ def test_overflow_at_a_width_is_said(tmp_path: Path) -> None:
     assert "sums overflowed the accumulator of 14 bits at 8\n" in shown
 
 
+@pytest.mark.slow
 def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("cat", "example", "pocket", "bicycle", "favorite", "enough", "thousand", "language", "young")
     monkeypatch.setattr("lstmsim.studies.accuracy.study.read_words", lambda: words)

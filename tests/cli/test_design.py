@@ -123,6 +123,7 @@ def _drawn(count: int, *options: str, **job: Any) -> tuple[Any, str]:
     return answer("--device", "none", "--minimise", "p95_ms", *options, *axes)
 
 
+@pytest.mark.slow
 def test_drawn_arrivals_say_what_cannot_be_told() -> None:
     # the 95th percentile asks for ten requests beyond it in each of ten batches, after a tenth of warm-up
     data, text = _drawn(2300, "--until", "4600")
@@ -142,6 +143,7 @@ def test_few_requests_tell_nothing() -> None:
     assert "it cannot be told at 95 %" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_best_design_that_rejects_says_so() -> None:
     often = {"kind": "poisson", "rate_per_second": 1_000_000}
     data, text = _drawn(2000, "--until", "2000", patience=0, arrival=often)
@@ -244,6 +246,7 @@ def test_a_best_design_that_other_latencies_change_is_named_with_the_value() -> 
     assert found.to_dict()["stability"]["flips"][0]["question"] == "the best design"
 
 
+@pytest.mark.slow
 def test_a_best_design_by_far_stays_the_best_and_the_report_names_who_was_asked() -> None:
     data, text = answer("--device", "none", *SPACE, "--stability", "50%")
     assert data["stability"]["flips"] == []

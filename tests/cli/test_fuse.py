@@ -71,6 +71,7 @@ def test_a_layer_normalised_lstm_is_one_kernel() -> None:
     assert "LOSES" not in printed
 
 
+@pytest.mark.slow
 def test_what_a_script_reads_agrees_with_itself() -> None:
     answer = reported("ln-lstm", "--size", "hidden=64", "--chip", "v100")
     assert answer["schema"] == "lstmsim/fusion/2"
@@ -202,6 +203,7 @@ def test_a_picture_that_is_refused_leaves_no_other_file(monkeypatch: pytest.Monk
     assert [each.name for each in Path().iterdir()] == ["cycle.yaml"]
 
 
+@pytest.mark.slow
 def test_pictures_traces_and_graphs_are_written() -> None:
     outputs = ("--picture", "g.svg", "--timeline", "t.png", "--trace", "t.csv", "--save", "g.json", "--json", "r.json")
     called = call("fuse", "cycle.yaml", *outputs)
@@ -290,6 +292,7 @@ def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sent
 PAGE = Path(__file__).parents[2] / "docs" / "fusion.md"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PAGE.is_file(), reason="the page is in the checkout only")
 def test_the_first_example_of_the_page_is_what_a_run_prints() -> None:
     page = PAGE.read_text(encoding="utf-8").split("## 1. Graph")[0]

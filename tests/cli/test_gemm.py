@@ -400,6 +400,7 @@ def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
     assert "some were not on 4, 8 threads, and may be faster (--baselines)" in lines(left_out)
 
 
+@pytest.mark.slow
 def test_a_trace_has_the_cycles_of_the_report() -> None:
     _, answer = both(*ALONE, "--trace", "t.csv", "--timeline", "t.png")
     timeline = load_trace("t.csv")

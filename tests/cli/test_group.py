@@ -240,6 +240,7 @@ main()
     assert list(tmp_path.iterdir()) == [scenario]
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_an_interrupt_is_heard_while_the_core_runs(tmp_path: Path) -> None:

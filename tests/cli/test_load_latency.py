@@ -26,6 +26,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("s.json").write_text(json.dumps(SCENARIO))
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_table_files_and_picture() -> None:
     outputs = ("--csv", "c.csv", "--json", "c.json", "--plot", "c.svg", "--out", "kept")

@@ -92,6 +92,7 @@ OTHERS = {
         "--bound",
         "--batch",
         "--board",
+        "--netlist-of",
         "--port",
         "--policies",
         "--stability",

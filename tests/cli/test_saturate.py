@@ -42,6 +42,7 @@ def searched(*arguments: str) -> tuple[dict[str, Any], str]:
     return json.loads(Path("searched.json").read_text()), result.stdout
 
 
+@pytest.mark.slow
 def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     answer, text = searched("--bound-ms", "0.0008")
     runs = {run["rate"]: run for run in answer["runs"]}

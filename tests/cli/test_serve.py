@@ -70,6 +70,7 @@ ENTRIES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @settings(max_examples=max(30, EXAMPLES))
 @given(

@@ -111,6 +111,7 @@ def test_files_are_written_and_named(scenario: str) -> None:
     assert "<svg" in Path("t.svg").read_text()
 
 
+@pytest.mark.slow
 def test_a_window_is_cut_out_of_every_file_that_shows_cycles(scenario: str) -> None:
     given = ("--trace", "w.json", "--timeline", "w.svg", "--report", "w.html")
     result = call(scenario, "--trace-window", "100:200", *given)

@@ -85,6 +85,7 @@ def test_a_file_without_values_says_where_they_are_from() -> None:
     assert "drawn from the normal distribution with seed 3" in drawn
 
 
+@pytest.mark.slow
 def test_blocks_are_drawn() -> None:
     for name in ("t.png", "t.svg"):
         assert call("sparse", "a.mtx", "--chip", "edge", "--no-baselines", "--timeline", name).exit_code == 0
@@ -150,6 +151,7 @@ def test_a_mistake_is_a_sentence(arguments: tuple[str, ...]) -> None:
 ABLATED = {("spmv", "none.mtx"), ("spmm", "one.mtx"), ("sddmm", "wide.mtx")}
 
 
+@pytest.mark.slow
 def test_odd_sizes_are_simulated() -> None:
     for name, text in {"one.mtx": "1 1 1\n1 1 3", "none.mtx": "4 5 0", "wide.mtx": "1 9 2\n1 2 3\n1 9 1"}.items():
         Path(name).write_text(f"%%MatrixMarket matrix coordinate real general\n{text}\n")
@@ -365,6 +367,7 @@ def test_a_dense_product_that_leaves_something_out_is_not_called_faster() -> Non
     assert "all M x N products" in said["headline"]
 
 
+@pytest.mark.slow
 def test_dense_is_faster_than_what_was_simulated_and_a_search_may_turn_it() -> None:
     options = ("sparse", "d.mtx", "--columns", "8", "--chip", "edge", "--json", "-")
     write_matrix("d.mtx", drawn_matrix(32, 32, 400, 1))

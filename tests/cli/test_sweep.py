@@ -60,6 +60,7 @@ def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) ->
     assert "had a result" not in call("sweep", spec, "--out", str(out), "--jobs", "1", "--no-resume").stderr
 
 
+@pytest.mark.slow
 def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: str, tmp_path: Path) -> None:
     text = (
         SPEC + "device: stratix-10-gx-2800\nobjectives: {minimise: [latency_ms_p99, logic], maximise: [utilization]}\n"

@@ -46,6 +46,7 @@ def test_one_group(tmp_path: Path) -> None:
     assert markdown_path.read_text().startswith("# Validation\n")
 
 
+@pytest.mark.slow
 def test_both_engines_print_the_same_but_for_their_name() -> None:
     fast = call("validate", "intel-npu-cpp")
     slow = call("validate", "intel-npu-cpp", "--engine", "reference")
@@ -75,6 +76,7 @@ def test_an_edited_row_is_named_and_gives_exit_code_1(tables: Path, tmp_path: Pa
     assert json.loads((tmp_path / "v.json").read_text())["ok"] is False
 
 
+@pytest.mark.slow
 def test_an_edited_claim_gives_exit_code_1(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_kernels(monkeypatch)
     edit(tables, "claims", ",16-64,", ",4-8,")

@@ -30,7 +30,7 @@ from lstmsim.program.trace import ISSUES, Totals, Trace
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 pytestmark = pytest.mark.needs_core
 
@@ -53,12 +53,14 @@ def same_traces(program: Program) -> None:
     assert outcome(flat, "reference") == slow
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(programs())
 def test_random_programs_give_equal_traces(program: Program) -> None:
     same_traces(program)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
@@ -88,6 +90,7 @@ def same_totals(program: Program) -> None:
     assert fast.totals(program) == totals_of(program, trace)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True)), st.sampled_from([1, 20, 60]))
 def test_long_random_programs_give_equal_traces_and_totals(program: Program, times: int) -> None:
@@ -98,7 +101,7 @@ def test_long_random_programs_give_equal_traces_and_totals(program: Program, tim
     same_totals(program)
 
 
-@settings(max_examples=max(20, EXAMPLES // 4))
+@settings(max_examples=max(13, EXAMPLES // 4))
 @given(scenarios(tuple(CELLS)), st.sampled_from([1, 20, 50]))
 def test_random_scenarios_give_equal_totals(scenario: Scenario, times: int) -> None:
     jobs = tuple(replace(job, steps=job.steps * times) for job in scenario.jobs)
@@ -112,7 +115,7 @@ def test_streams_of_a_task_may_be_far_apart(looked_back_at: bool, lag: int) -> N
     needs = (Dependence(0, 3, lag=lag),)
     body = Body((Operation(0), Operation(1, cycles=7, needs=needs, result_cycles=9)))
     back = Body((Operation(0, needs=(Dependence(1, 1, phase=0, mirrored=True),)),))
-    phases = (Phase(body, 900), *[Phase(back, 900)] * looked_back_at)
+    phases = (Phase(body, 400), *[Phase(back, 400)] * looked_back_at)
     program = Program(
         (Core(0, (Unit("array", "coarse"), Unit("tail", "fifo"))),), (Task("t", ((0, phases),), (), (0,)),)
     )

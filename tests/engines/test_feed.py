@@ -22,7 +22,7 @@ from lstmsim.program.trace import TASKS, Totals
 from tests.strategies import joint_programs, preempting_programs, programs
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 #: The engines' own; that of the native core only where there is one.
 FEEDS = (FastFeed, ReferenceFeed) if engines.has_fast() else (ReferenceFeed,)
@@ -61,6 +61,7 @@ def at_once(program: Program, coming: list[tuple[int, int, int]]) -> Totals | No
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_a_feed_gives_what_the_whole_gives(data: st.DataObject) -> None:

@@ -25,12 +25,13 @@ from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
 
 ROOT = Path(__file__).parents[2]
-#: Flat programs: 160 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
-COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 160
+#: Flat programs: 120 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
+COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 120
 
 pytestmark = pytest.mark.skipif(OWN.absence is not None, reason="the native core was not built")
 
 
+@pytest.mark.slow
 def test_mutated_programs_are_refused_or_run(tmp_path: Path) -> None:
     """In a process of its own, so that a crash is a failure of this test alone."""
     command = [sys.executable, "-m", "tests.mutations", str(COUNT), str(tmp_path)]

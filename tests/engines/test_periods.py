@@ -37,6 +37,7 @@ def longer(program: Program, times: int) -> Program:
     return replace(program, tasks=tuple(tasks))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(18))
 @given(programs(), among(7, 30), among(1_000_000, 20))
 def test_random_programs_come_to_the_same_both_ways(program: Program, times: int, events: int) -> None:
@@ -44,6 +45,7 @@ def test_random_programs_come_to_the_same_both_ways(program: Program, times: int
     same(flat_of(longer(program, times)), events)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12))
 @given(scenarios(), among(11, 40))
 def test_random_scenarios_come_to_the_same_both_ways(scenario: Scenario, steps: int) -> None:

@@ -22,7 +22,7 @@ from tests.packing import packed
 from tests.steady_programs import NOTHING, steady_programs
 from tests.strategies import BOOLEANS, among
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "16"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
 
 pytestmark = pytest.mark.needs_core
 

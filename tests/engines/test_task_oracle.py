@@ -20,7 +20,7 @@ from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "9"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 def check(program: Program) -> None:

@@ -98,6 +98,7 @@ def test_every_experiment_says_whether_its_headline_holds() -> None:
         assert ("STABILITY: " in text) != ("no assumed latency" in text or "an assumed latency" in text), path
 
 
+@pytest.mark.slow
 def test_concurrent_lstms() -> None:
     script, expected = load("concurrent_lstms")
     measured = script.results()
@@ -130,6 +131,7 @@ def test_mixes_lie_on_both_sides_of_each_published_figure() -> None:
         assert above
 
 
+@pytest.mark.slow
 def test_precision() -> None:
     script, expected = load("precision")
     coarse, fine = (script.heard(script.with_bits(script.Precision(), bits)) for bits in (4, 8))
@@ -143,6 +145,7 @@ def test_precision() -> None:
     assert f"| {beside.sqnr_db:.1f} | {beside.changed} | {beside.largest:.3f} |" in printed
 
 
+@pytest.mark.slow
 def test_delta_columns() -> None:
     script, expected = load("delta_columns")
     few = script.results((1,), (0.0, 0.02))
@@ -365,6 +368,7 @@ def test_the_file_of_an_experiment_runs_it(name: str, tmp_path: Path, monkeypatc
     assert asked == [(name, True)]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_started_prints_its_summary(tmp_path: Path) -> None:
     script = FOLDER / "concurrent_lstms" / "run.py"
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)

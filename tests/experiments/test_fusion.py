@@ -33,6 +33,7 @@ def gain(cell: str) -> float:
     return float(cell.split("(")[1].rstrip(")"))
 
 
+@pytest.mark.slow
 def test_what_is_simulated_anew_stands_beside_the_script() -> None:
     from experiments.fusion import beside, grid, shapes
 

@@ -37,6 +37,7 @@ def percents(row: list[str]) -> list[float]:
     return [float(cell.split()[0]) for cell in row]
 
 
+@pytest.mark.slow
 def test_a_shape_and_a_relief_are_what_stands_beside_the_script() -> None:
     from experiments.gemm_threads import baselines, sweep
 
@@ -52,6 +53,7 @@ def test_a_shape_and_a_relief_are_what_stands_beside_the_script() -> None:
     assert row.best_pair("cold") < row.parts[row.best_part("cold")]["cold"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_plans_of_a_few_random_products_are_near_the_best_cut() -> None:
     from experiments.gemm_threads.drawn import HELD_OUT, drawn
     from experiments.gemm_threads.regret import regret_of

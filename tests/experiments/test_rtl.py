@@ -29,6 +29,7 @@ def test_everything_there_is_equal() -> None:
     assert all(line.endswith(" | all equal |") for line in rows)
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_the_first_rows_are_made_anew() -> None:
     from experiments.rtl.run import text

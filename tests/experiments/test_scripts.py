@@ -117,6 +117,7 @@ def test_no_summary_writes_files() -> None:
         assert '"out"' not in text, script
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / "concurrent_lstms" / "run.py")]

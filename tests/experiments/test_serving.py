@@ -74,6 +74,7 @@ def test_a_small_run_is_a_part_of_the_whole() -> None:
     agree_with_theory(small().checks, ["M/D/1", "M/D/4", "M/G/1"])
 
 
+@pytest.mark.slow
 def test_one_machine_and_one_queue_are_a_part_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above has of one large core, and the queue of four cores."""
     (machine, *_), (load, *_) = study().machines(), study().LOADS

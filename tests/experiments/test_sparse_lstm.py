@@ -47,6 +47,7 @@ def test_what_is_printed_stands_beside_it(script: Any) -> None:
         assert f"{by_way[way][0]:,} ({by_way[way][1]:,})" == cells(way)[0]
 
 
+@pytest.mark.slow
 def test_rows_of_most_tables_stand_beside_it(script: Any) -> None:
     """One matrix on one machine; what takes long is left to the test above."""
     hashes = script.qualities(True)
@@ -61,6 +62,7 @@ def test_rows_of_most_tables_stand_beside_it(script: Any) -> None:
     assert not [line for line in rows if line not in expected]
 
 
+@pytest.mark.slow
 def test_sparse_wins_from_within_the_band_and_more_zeros_are_never_slower(script: Any) -> None:
     dense = script.dense_spans(script.UNITS)
     # measured with an independent model
@@ -76,6 +78,7 @@ def test_sparse_wins_from_within_the_band_and_more_zeros_are_never_slower(script
     assert abs(at - 0.662) < 0.02
 
 
+@pytest.mark.slow
 def test_the_strong_baseline_stands_in_the_tables(script: Any) -> None:
     # with every block there at once, sorting costs on short rows
     rows = script.balanced("Silero", 32)

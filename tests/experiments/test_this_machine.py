@@ -31,6 +31,7 @@ def test_the_recorded_products_are_what_stands_beside_the_script() -> None:
     assert (round(of.low, 2), round(of.high, 2), round(of.rank, 3)) == (0.45, 1.02, 0.988)
 
 
+@pytest.mark.slow
 def test_what_the_text_says_of_the_model_before_holds() -> None:
     """Rows of one packed like others, 16 elements packed in a cycle, sets by bits of the address."""
     from experiments.gemm_threads.measured import predicted, recorded, summed_up

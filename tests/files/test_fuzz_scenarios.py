@@ -13,7 +13,7 @@ from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.yaml.source import parse_document
 
 #: At least 300 by LSTMSIM_EXAMPLES=300; fewer in the usual run.
-FILES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
+FILES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"
 pytestmark = pytest.mark.skipif(not SCENARIOS.is_dir(), reason="the example scenarios are not beside the tests")
 VALUES = (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from lstmsim.files.scenario.requests import load_requests
 
 
+@pytest.mark.slow
 def test_of_many_entries_few_requests_each_are_drawn_ahead() -> None:
     arrival = {"kind": "poisson", "rate_per_second": 300}
     jobs = [{"name": f"e{at}", "model": "lstm-256", "steps": 1, "arrival": arrival} for at in range(300)]

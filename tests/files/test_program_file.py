@@ -24,7 +24,7 @@ from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "18"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from tests.strategies import cores_of_a_chip, models
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 
 def lowered(model: Model, core: ColumnCore, steps: int) -> int:

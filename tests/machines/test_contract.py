@@ -86,7 +86,7 @@ OWN_CELLS = (
 )
 
 #: 300 and more by LSTMSIM_EXAMPLES=300; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -127,12 +127,12 @@ def issues(case: dict[str, Any]) -> int:
     return sum(core["cycles"].get("busy", 0) for core in case["expect"]["cores"])
 
 
-#: The reference engine goes issue by issue: in the usual run it has the third of the cases with the fewest.
+#: The reference engine goes issue by issue: in the usual run it has half of the third with the fewest.
 FEW = sorted(map(issues, CASES))[len(CASES) // 3]
 RECORDED = [
-    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=() if quick else pytest.mark.long)
+    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=usual if quick else pytest.mark.long)
     for case in CASES
-    for engine, quick in (("fast", True), ("reference", issues(case) <= FEW))
+    for engine, quick, usual in (("fast", True, ()), ("reference", issues(case) <= FEW, pytest.mark.halved))
 ]
 
 

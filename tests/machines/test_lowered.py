@@ -24,7 +24,7 @@ from tests.replays import crowds
 from tests.splits import splits
 from tests.strategies import scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "9"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 SMALL = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2}]}
 TASK = Task("t", ((0, (Phase(Body((Operation(1),)), 1),)),), (), (0,))
 WRONG = Program((Core(0, (Unit("array", "coarse"),)),), (TASK,))

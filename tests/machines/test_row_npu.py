@@ -28,7 +28,7 @@ from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
 from tests.oracle.row_npu import Machine, compiled
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 ROOT = Path(__file__).parents[2]
 PRESETS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-s10")
 #: Their GRU multiplies r * h before the product.

@@ -29,7 +29,7 @@ from tests.oracle.auto import simulate_auto
 from tests.splits import issues
 from tests.strategies import cores_of_a_chip, models
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
 
 SMALL = ColumnCore(npe=64, ep=4, vp=16)
 MODEL = Model("m", (Layer(cell("lstm"), 8, 8),))
@@ -132,6 +132,7 @@ def busy_chips(draw: st.DrawFn) -> Scenario:
     return Scenario(ColumnNpu("c", 260, (core,) * count, None, exchange), tuple(jobs))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(busy_chips())
 def test_random_jobs_as_the_cycle_stepped_model_has_them(scenario: Scenario) -> None:
@@ -176,6 +177,8 @@ def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
         assert loads[0].parts[part] == loads[1].parts[part]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_other_machines")
 def test_its_numbers_are_right_on_any_number_of_cores() -> None:
     result = run({"chip": CHIP, "jobs": [{**ENTRY, "count": 12, "arrival": POISSON}]})
     assert {1, 4} <= {max(1, len(job.cores)) for job in result.report.jobs}

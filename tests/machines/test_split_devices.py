@@ -31,12 +31,13 @@ from tests.oracle import split as oracle
 from tests.replays import assert_golden, moved, run, waited, without
 from tests.splits import issues, linked, phases_of
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 CORE = ColumnCore(npe=64, ep=4, vp=16)
 LSTM_8 = {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}
 LSTM = Model("m", (Layer(cell("lstm"), 8, 8),))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(linked())
 def test_random_jobs_over_devices_as_the_cycle_stepped_model_has_them(case: tuple[ColumnNpu, list[Job]]) -> None:
@@ -109,6 +110,7 @@ def test_the_load_of_links_is_what_a_trace_has(case: tuple[ColumnNpu, list[Job]]
     assert operations <= operations_per_step(job.model.layers, chip.cores[0], job.split, len(job.cores or ()))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 2, deadline=None)
 @given(linked(), st.data())
 def test_a_link_that_sends_nothing_or_too_early_is_found(
@@ -202,6 +204,7 @@ def test_one_of_several_devices_is_asked_whether_it_fits() -> None:
     assert own[0].chip == "column-npu (each of 2 devices)"
 
 
+@pytest.mark.slow
 def test_devices_are_axes_of_sweeps_and_change_keys(tmp_path: Path) -> None:
     paths = {"devices": "chip.devices.count", "cores": "chip.cores.0.count", "latency": "chip.devices.latency_cycles"}
     values: dict[str, list[int]] = {"devices": [1, 2, 4], "cores": [4, 6], "latency": [0, 90]}

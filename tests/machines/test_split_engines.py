@@ -15,7 +15,7 @@ from lstmsim.program.accounts import named_cycles, totals_of
 from tests.oracle import split as oracle
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "9"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

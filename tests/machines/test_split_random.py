@@ -20,7 +20,7 @@ from tests.oracle import split as oracle
 from tests.splits import issues, phases_of, splits, work
 from tests.strategies import cores_of_a_chip, models
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "9"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -33,6 +33,7 @@ def cycles(chip: Chip, layers: tuple[Layer, ...], frame_interval: int = 0, steps
     return first.makespan_cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", [COLUMN, ROW], ids=["column", "row"])
 def test_frames_that_are_there_make_a_reverse_layer_as_fast_as_a_forward_one(chip: Chip) -> None:
     above = Layer(cell("lstm"), 8, 20)

@@ -17,7 +17,7 @@ from lstmsim.program.program import Body, Program
 from tests.strategies import programs, scenarios
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 def bodies(program: Program) -> list[Body]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 #: Loads the two tables with one line more each before anything else, and looks at who knows the name then.
 SCRIPT = """
 import sys
@@ -78,6 +80,7 @@ print("known")
 """
 
 
+@pytest.mark.slow
 def test_a_record_and_its_words_are_all_that_a_new_name_takes() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("known\n", 0), done.stderr

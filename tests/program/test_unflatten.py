@@ -21,7 +21,7 @@ from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.unflatten import program_of
 from tests.strategies import joint_programs, preempting_programs, programs
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "5"))
 
 
 def plain_phases(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -48,6 +48,7 @@ def there_and_back(program: Program) -> Program:
     return program_of(flat_of(program), names_of(program))
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * EXAMPLES)
 @given(st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs()))
 def test_a_program_comes_back_as_it_was(program: Program) -> None:

@@ -96,6 +96,7 @@ def test_a_full_window_says_how_large_it_was() -> None:
     assert "more requests than there is room for (7) were in the machine at once" in served.to_text()
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.parametrize("where", ["standard input", pytest.param("file", marks=pytest.mark.long)])
 def test_a_script_needs_no_guard_for_workers(where: str, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def run_board() -> None:
     pytest.importorskip("serial", reason="there is no pyserial: pip install 'lstmsim[board]'")
     if shutil.which("iverilog") is None:
         pytest.skip("there is no iverilog: apt install iverilog")
-    lstmsim.run_rtl(TINY, "board", random_weights=0, board="ulx3s-85f")
+    lstmsim.run_rtl({**TINY, "jobs": TINY["jobs"][1:]}, "board", random_weights=0, board="ulx3s-85f")
     result = lstmsim.run_board("board", simulator="icarus")
     assert result.equal
     assert "EQUAL in every admission and finish" in " ".join(result.to_text().split())
@@ -279,6 +279,7 @@ def test_no_module_bears_the_name_of_a_function() -> None:
     assert not modules & set(lstmsim.__all__)
 
 
+@pytest.mark.slow
 def test_a_verb_stays_a_function_whatever_is_imported_first() -> None:
     names = ", ".join(sorted({function_of(each) for each in COMMANDS}))
     code = f"import pkgutil, importlib, lstmsim\nfrom lstmsim import {names}\n"

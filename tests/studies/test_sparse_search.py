@@ -31,6 +31,7 @@ def found(report: SparseReport) -> Search:
     return report.search
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "method", "options"),
     [
@@ -62,6 +63,7 @@ def test_all_that_is_named_is_simulated_and_nothing_of_it_is_faster(
     assert report.figures.span == search.best.cycles == min(each.cycles for each in search.tried if each.cycles)
 
 
+@pytest.mark.slow
 def test_the_first_setting_is_what_no_search_gives_and_the_rule_answers_for_its_parameters_alone() -> None:
     search = found(ran("hbp", {}))
     plain = ran("hbp", {}, best=False).figures
@@ -88,6 +90,7 @@ def test_a_search_without_a_choice_is_refused(method: str, options: dict[str, An
         ran(method, options)
 
 
+@pytest.mark.slow
 def test_what_stands_beside_a_search_has_its_setting() -> None:
     report = lstmsim.run_sparse(MATRIX, "spmm", columns=4, chip="edge", best=True, ablate=True, baselines=False)
     chosen = found(report).chosen

@@ -112,6 +112,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_survivors_and_the_score(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (project / "own" / "room" / "adult.py").read_text()
     assert mutate.main(["own/room"], project) == 0

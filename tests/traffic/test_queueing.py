@@ -135,7 +135,7 @@ def test_simulated_exponential_service_waits_as_long(load: float) -> None:
 @pytest.mark.parametrize("load", [0.6, pytest.param(0.3, marks=pytest.mark.long)])
 def test_intervals_hold_the_formula_as_often_as_they_say(load: float) -> None:
     """Runs from empty: 95 of 100 intervals, less four standard deviations; their mean is not off to one side."""
-    service, count, runs = 1000, 3000, 200 if LONG else 80
+    service, count, runs = 1000, 3000, 200 if LONG else 40
     held, means, numbers = 0, [], np.arange(count)
     for number in range(runs):
         cycles = np.array(list(arrivals(Poisson(load * 1e5), count, 100, (1, "coverage", number))))

@@ -93,7 +93,7 @@ def test_joined_tallies_count_what_one_would() -> None:
     assert (one.counts == whole.counts).all()
 
 
-@pytest.mark.parametrize("think_ms", [0.01, 0.04])
+@pytest.mark.parametrize("think_ms", [0.01, pytest.param(0.04, marks=pytest.mark.long)])
 def test_a_closed_loop_of_a_thousand_requests_settles_on_the_exact_throughput(think_ms: float) -> None:
     """Every client's past is forgotten once it has been served: five clients take 500 requests."""
     chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 16384, "ep": 16, "vp": 1024, "threads": 1}]}

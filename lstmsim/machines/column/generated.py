@@ -14,7 +14,7 @@ from lstmsim.machines.column.rtl.events import events as events
 from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
 from lstmsim.machines.column.rtl.events import words as words
 from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
-from lstmsim.machines.column.rtl.layout import headers, inlined, localparams
+from lstmsim.machines.column.rtl.layout import JOB_SPACE, headers, inlined, job_table, localparams, number_text
 from lstmsim.machines.column.rtl.nest import begins
 from lstmsim.machines.column.rtl.picking import data_header, pick_modules
 from lstmsim.machines.column.rtl.plan import Design
@@ -53,6 +53,7 @@ PARTS = {
     "issue": "issue",
     "tail": "tail control",
     "dispatch": "dispatch",
+    "jobs": "table of jobs",
 }
 
 
@@ -91,9 +92,33 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
     return mistakes if mistakes or precision is None else too_large(design(scenario, precision))
 
 
+def table_mistakes(design: Design) -> list[Mistake]:
+    """Why the jobs of a design cannot be a table that the host writes, or do not fit it."""
+    assert design.capacity is not None
+    most, steps = design.capacity
+    mistakes = []
+    if design.split:
+        mistakes.append(Mistake("jobs", "split over cores: their members are no table yet; leave out most_jobs"))
+    if len(design.queues) > 1:
+        mistakes.append(Mistake("jobs", "run on different cores: their queues are no table yet; leave out most_jobs"))
+    if design.memory is not None:
+        mistakes.append(Mistake("chip.memory", "jobs of streamed weights are no table yet; leave out most_jobs"))
+    if any(row is not None and row.initial >= 0 for plan in design.cores for row in plan.jobs):
+        mistakes.append(Mistake("jobs", "bring initial states, which are no table yet; leave out most_jobs"))
+    if len(design.jobs) > most:
+        mistakes.append(Mistake("jobs", f"{len(design.jobs)} jobs do not fit a table of {most}"))
+    text = "steps do not fit a table of jobs of up to"
+    mistakes += [
+        Mistake(f"jobs.{job.index}.steps", f"{job.steps} {text} {steps}") for job in design.jobs if job.steps > steps
+    ]
+    return mistakes
+
+
 def synthesis_remarks(design: Design) -> tuple[str, ...]:
     """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
     remarks = []
+    if design.capacity is not None:
+        remarks.append("most_jobs: registers of the table of jobs are built, and lstmsim fit does not count them")
     if design.split:
         text = "queues and memories of the links between cores are built, and lstmsim fit does not count them"
         remarks.append(f"chip.exchange: {text}")
@@ -131,7 +156,17 @@ def files(
         sizes += own.pop("rtl/npu_config.vh")
         known |= localparams(sizes)
         own |= {path: inlined(own[path], known) for path in ("rtl/npu_pick.v", "rtl/npu_tail_lane.v")}
+    if design.capacity is not None:
+        # only the testbench knows how many the host posts
+        known |= localparams(number_text([("POSTED", design.job_places)]))
+    known, number, count = job_table(known, design.capacity is not None)
+    if design.capacity is not None:
+        entries = ((JOB_SPACE << 28 | at, number >> 32 * at & _WORD) for at in range(count))
+        own["data/jobs.hex"] = hex_text(entries)
     return {**fixed, **headers(fixed, known), "rtl/npu_config.vh": sizes, **own}
+
+
+_WORD = (1 << 32) - 1
 
 
 def unexercised(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
@@ -41,7 +41,7 @@ class Board:
     """A board, as a file describes it."""
 
     name: Annotated[Name, Key("the board's name")]
-    device: Annotated[Name, Key("its FPGA, as an option of nextpnr-ecp5 without the dashes")]
+    device: Annotated[Name, Key("its FPGA, as nextpnr takes it: an option of nextpnr-ecp5 without dashes, or a part")]
     package: Annotated[Name, Key("the FPGA's package")]
     speed: Annotated[int, Key("its speed grade", low=6, high=8)]
     clock: Annotated[Clock, Key("the oscillator")]
@@ -52,6 +52,8 @@ class Board:
     memories: Annotated[Count, Key("memory blocks of 18 Kbit")]
     multipliers: Annotated[Count, Key("multipliers of 18 x 18 bits")]
     leds_low: Annotated[bool, Key("an LED is on when its pin is low")] = False
+    leds_standard: Annotated[Name, Key("standard of the LEDs' pins")] = "LVCMOS33"
+    die: Annotated[Literal["", "GW1N-9C"], Key("what is in the part, for an FPGA of Gowin; empty: an ECP5")] = ""
     sources: Annotated[Mapping[str, Text], Key("where each number comes from", high=100)] = field(default_factory=dict)
 
 
@@ -86,7 +88,7 @@ def board_named(name: str) -> Board:
 
 @record
 class Pll:
-    """Dividers of the PLL of an ECP5 (EHXPLLL, feedback from its output), and the clock that they make."""
+    """Dividers of a PLL whose output is fed back (EHXPLLL of an ECP5, rPLL of Gowin), and the clock that they make."""
 
     input: int  # input, feedback, output: what each divider divides by
     feedback: int
@@ -94,10 +96,31 @@ class Pll:
     mhz: float
 
 
-#: Bounds of an EHXPLLL in MHz: of the phase detector and of the oscillator (YosysHQ/prjtrellis, libtrellis/tools/
-#: ecppll.cpp), and the most that a divider divides by.
+@record
+class _Bounds:
+    """What a PLL can do, in MHz: its phase detector, its oscillator, where that is best, and dividers."""
+
+    detector: tuple[float, float]
+    oscillator: tuple[float, float]
+    middle: float
+    most: int  # input and feedback divide by 1 to this
+    outputs: tuple[int, ...] = ()  # what the output is divided by; none: by 1 to `most`
+
+    def output(self, exact: float) -> int:
+        """The divider of the output that is nearest to a quotient."""
+        if not self.outputs:
+            return min(self.most, max(1, round(exact)))
+        return min(self.outputs, key=lambda each: abs(each - exact))
+
+
+#: By die. ECP5: YosysHQ/prjtrellis, libtrellis/tools/ecppll.cpp. GW1NR-9 C6/I5: YosysHQ/apicula, apycula/gowin_pll.py,
+#: after Gowin's data sheet DS117E.
+_BOUNDS: Mapping[str, _Bounds] = {
+    "": _Bounds((3.125, 400), (400, 800), 600, 128),
+    "GW1N-9C": _Bounds((3, 400), (400, 1200), 800, 64, (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128)),
+}
 #: A clock is made if it is met within a part in ten thousand, as people write them.
-_DETECTOR, _OSCILLATOR, _MOST, _NEAR = (3.125, 400), (400, 800), 128, 1e-4
+_NEAR = 1e-4
 
 
 def pll_for(board: Board, mhz: float) -> Pll | None:
@@ -106,17 +129,17 @@ def pll_for(board: Board, mhz: float) -> Pll | None:
     >>> pll_for(board_named("ulx3s-85f"), 60)
     Pll(input=5, feedback=12, output=10, mhz=60.0)
     """
-    start = board.clock.mhz
+    start, bounds = board.clock.mhz, _BOUNDS[board.die]
     if mhz == start:
         return None
     found = []
-    for divider in range(1, _MOST + 1):
-        if not _DETECTOR[0] <= start / divider <= _DETECTOR[1]:
+    for divider in range(1, bounds.most + 1):
+        if not bounds.detector[0] <= start / divider <= bounds.detector[1]:
             continue
-        for feedback in range(1, _MOST + 1):
+        for feedback in range(1, bounds.most + 1):
             made = start * feedback / divider
-            output = min(_MOST, max(1, round(600 / made)))
-            if _OSCILLATOR[0] <= made * output <= _OSCILLATOR[1]:
+            output = bounds.output(bounds.middle / made)
+            if bounds.oscillator[0] <= made * output <= bounds.oscillator[1]:
                 found.append(Pll(divider, feedback, output, made))
     best = min(found, key=lambda each: (abs(each.mhz - mhz), each.input))
     if abs(best.mhz - mhz) > _NEAR * mhz:

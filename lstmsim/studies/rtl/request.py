@@ -32,6 +32,29 @@ class RtlRequest:
             choices=("ecp5", "xilinx", "intel-alm"),
         ),
     ] = None
+    most_jobs: Annotated[
+        int | None,
+        Key(
+            "Make jobs a table that the host writes, of up to so many jobs: other jobs need no other netlist.",
+            low=1,
+            high=256,
+            metavar="N",
+        ),
+    ] = None
+    most_steps: Annotated[
+        int | None,
+        Key(
+            "With --most-jobs: most steps of a job.",
+            low=1,
+            high=1 << 16,
+            follows="those of the longest job",
+            metavar="N",
+        ),
+    ] = None
+    netlist_of: Annotated[
+        Path | None,
+        Key("With --most-jobs: folder of a design; refuse a scenario that needs another netlist.", metavar="DIR"),
+    ] = None
     timing_only: Annotated[bool, Key("Compare cycles only: no numbers are computed, no weights are needed.")] = False
     random_weights: RandomWeights = None
     overrides: Overrides = ()
@@ -57,6 +80,6 @@ class RtlRequest:
             metavar="MHZ",
         ),
     ] = None
-    build: Annotated[bool, Key("With --board: make the bitstream, by Yosys, nextpnr and ecppack.")] = False
+    build: Annotated[bool, Key("With --board: make the bitstream, by Yosys and nextpnr.")] = False
     seeds: Annotated[int, Key("With --build: number of seeds of placement to try.", low=1, high=100, metavar="N")] = 1
     engine: Engine = "fast"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers, Values
     from lstmsim.model.scenario import Chip, Scenario
+    from lstmsim.studies.board.boards import Board, Pll
 
 #: What the simulator says, in the folder of a design.
 GOLDEN = "golden/events.txt"
@@ -73,26 +74,57 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     _refuse_options(request)
     _refuse_folder(name, request.verify)
     program = simulator_of(request.simulator) if request.verify else None
+    placed = None if request.board is None else _board(request.board, request.clock)
+    if placed is not None and request.build:
+        refuse_tools(placed[0])
     result = run(request.scenario, engine=request.engine, overrides=request.overrides)
     hardware, precision = hardware_of(result.scenario.chip), result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
     golden = (None, None, None) if timing_only else _golden_of(result, request.random_weights, request.deep)
     numbers, runs, values = golden
-    design, simulated = hardware.design(result.scenario, precision, numbers), (result.program, result.trace)
+    capacity = _capacity(request, result.scenario)
+    design, simulated = hardware.design(result.scenario, precision, numbers, *capacity), (result.program, result.trace)
+    refuse(hardware.table_mistakes(design) if capacity else ())
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
     files = dict(hardware.files(design, numbers, __version__, values is not None)) | {GOLDEN: log_text(events)}
-    if request.board is not None:
-        files |= _board_files(hardware, design, events, files, result.scenario, request.board, request.clock)
+    if request.netlist_of is not None:
+        _refuse_other_netlist(os.fspath(request.netlist_of), files)
+    if placed is not None:
+        files |= _board_files(hardware, design, events, files, result.scenario, *placed)
     written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth, program is not None)
     netlist = _netlist_verified(program, hardware, name, files, events, synthesis)
-    built = build(name, request.seeds, partial(hardware.path_words, design)) if request.build else None
+    built = None
+    if placed is not None and request.build:
+        built = build(name, placed[0], request.seeds, partial(hardware.path_words, design))
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
     return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
+
+
+def _capacity(request: RtlRequest, scenario: Scenario) -> tuple[tuple[int, int], ...]:
+    """The most jobs and steps of a table of jobs; none: jobs are constants."""
+    if request.most_jobs is None:
+        return ()
+    return ((request.most_jobs, request.most_steps or max(job.steps for job in scenario.jobs)),)
+
+
+def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
+    """`InputError` if what is synthesized differs from the design in a folder; the testbench's sizes may differ."""
+    for name in sorted(each for each in files if each.startswith("rtl/") and each != "rtl/npu_config.vh"):
+        path = os.path.join(folder, name)
+        try:
+            with open(path, encoding="utf-8") as file:
+                same = file.read() == files[name]
+        except (OSError, UnicodeDecodeError) as error:
+            text = f"{path}: cannot be read; expected a folder that lstmsim rtl wrote"
+            raise InputError(Mistake("netlist_of", text)) from error
+        if not same:
+            text = "chip, models (in this order), their numbers, most_jobs and most_steps must be the same"
+            raise InputError(Mistake("netlist_of", f"{path} is another one than this scenario needs: {text}"))
 
 
 def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str, netlist: bool) -> Synthesis:
@@ -134,23 +166,34 @@ def _netlist_verified(
     return Verified(program, compare(expected, log), log, done.compile_seconds, done.run_seconds)
 
 
+def _board(name: str, clock: float | None) -> tuple[Board, float, Pll | None]:
+    """A board, the clock of the design on it, and what makes that clock; `InputError` for a board or a clock that is
+    none, whatever the design.
+    """
+    from lstmsim.studies.board.boards import board_named, pll_for
+    from lstmsim.studies.board.top import clocks_of
+
+    board = board_named(name)
+    mhz = board.clock.mhz if clock is None else clock
+    pll = pll_for(board, mhz)
+    mhz = mhz if pll is None else pll.mhz
+    clocks_of(board, mhz)
+    return board, mhz, pll
+
+
 def _board_files(
     hardware: Any,
     design: Any,
     events: Sequence[Event],
     files: Mapping[str, str],
     scenario: Scenario,
-    name: str,
-    clock: float | None,
+    board: Board,
+    mhz: float,
+    pll: Pll | None,
 ) -> dict[str, str]:
     """The files of a board, after everything that would keep the design from running on it is refused."""
-    from lstmsim.studies.board.boards import board_named, pll_for
     from lstmsim.studies.board.top import board_texts, refuse_board
 
-    board = board_named(name)
-    mhz = board.clock.mhz if clock is None else clock
-    pll = pll_for(board, mhz)
-    mhz = mhz if pll is None else pll.mhz
     refuse(hardware.schedule_mistakes(design))
     modules: dict[str, str]
     modules, data = hardware.board_files(design, events, files)
@@ -204,6 +247,7 @@ def _refuse_options(request: RtlRequest) -> None:
     without = {
         "random_weights": (request.random_weights, "it leaves numbers out"),
         "deep": (request.deep or None, "without numbers nothing within the tail can be compared"),
+        "most_jobs": (request.most_jobs, "without numbers nothing is loaded"),
         "board": (request.board, "without numbers there is nothing to put on it"),
         "synth": (request.synth, "without numbers there is no datapath to count"),
     }
@@ -213,6 +257,9 @@ def _refuse_options(request: RtlRequest) -> None:
         wrong.append(Mistake("clock", "only with board: without one nobody needs it"))
     if request.build and request.board is None:
         wrong.append(Mistake("build", "only with board: without one there is nothing to build for"))
+    if request.most_jobs is None:
+        needy = {"most_steps": request.most_steps, "netlist_of": request.netlist_of}
+        wrong += [Mistake(key, "only with most_jobs") for key, value in needy.items() if value is not None]
     if request.seeds > 1 and not request.build:
         wrong.append(Mistake("seeds", "only with build: without it nothing is placed"))
     if request.timing_only:
@@ -223,8 +270,6 @@ def _refuse_options(request: RtlRequest) -> None:
         yosys = yosys_program()
         if request.verify and request.synth == SIMULATED:
             models_folder(yosys)
-    if request.build:
-        refuse_tools()
 
 
 def hardware_of(chip: Chip) -> Any:

@@ -221,7 +221,7 @@ def models_folder(program: str) -> Path:
 
 
 def netlist_models(netlist: str, folder: Path) -> str:
-    """Give models of the cells of a netlist: ours (`ecp5_cells.v`) where there is one, else those of Yosys.
+    """Give models of the cells of a netlist: ours (`ecp5_cells.v`, `ecp5_pll.v`) where there is one, else Yosys' own.
 
     netlist: in Verilog; folder: as `models_folder` gives it. Delays (`specify`) are left out.
     """
@@ -231,14 +231,16 @@ def netlist_models(netlist: str, folder: Path) -> str:
     there = {
         found[1]: found[0] for found in re.finditer(r"^module\s+(\w+).*?^endmodule", text, re.MULTILINE | re.DOTALL)
     }
-    for name in re.findall(r"^module\s+(\w+)", own, re.MULTILINE):
+    # its times are in nanoseconds, those of the others in nothing
+    last = (files("lstmsim.studies.rtl") / "ecp5_pll.v").read_text(encoding="utf-8") if "EHXPLLL" in netlist else ""
+    for name in re.findall(r"^module\s+(\w+)", own + last, re.MULTILINE):
         there.pop(name, None)
     used, new = dict[str, str](), [netlist]
     while new:
         named = set(re.findall(r"^\s*([A-Z]\w*)\b", new.pop(), re.MULTILINE)) & there.keys() - used.keys()
         used |= {name: there[name] for name in named}
         new += [there[name] for name in named]
-    return "\n\n".join([own, *(used[name] for name in sorted(used))]) + "\n"
+    return "\n\n".join([own, *(used[name] for name in sorted(used)), last]) + "\n"
 
 
 def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str], netlist: bool) -> str:

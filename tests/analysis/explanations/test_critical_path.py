@@ -25,7 +25,7 @@ from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 Link = tuple[int, int, str, str]
 
 
@@ -55,6 +55,7 @@ def check(program: Program, trace: Trace) -> None:
     assert all(sum(cycles for _, cycles in leg.parts) == leg.cycles for leg in table.legs())
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(joint_programs(), joint_programs(moldable=True)))
 def test_every_cycle_of_tasks_that_are_paused_or_share_cores_is_on_one_segment(program: Program) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 
 from lstmsim import engines, machines
@@ -16,7 +17,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "11"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 
 def check(program: Program, trace: Trace) -> None:
@@ -74,6 +75,7 @@ def by_cycle(program: Program, trace: Trace, task: int) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(joint_programs())
 def test_tasks_that_pause_share_cores_and_wait_for_weight_sets_add_up(program: Program) -> None:

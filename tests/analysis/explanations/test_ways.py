@@ -14,16 +14,20 @@ SCENARIO: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
+@pytest.mark.usefixtures("no_other_machines")
 def test_useful_work_is_told_of_the_units_that_issue_not_of_the_whole_core() -> None:
-    result = lstmsim.run(lstmsim.load_scenario(SCENARIO, ["chip.cores.0.count=2"]))
+    result = lstmsim.run(lstmsim.load_scenario(SCENARIO, ["chip.cores.0.count=1"]))
     lanes = 16  # of one scheduler; the busy cycles of the four schedulers of an SM each count
     busy = sum(core.cycles["busy"] for core in result.report.cores)
     expected = 4 * 32 * 64 / (lanes * busy)
     assert lstmsim.explain(result).array_useful == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
+@pytest.mark.usefixtures("no_other_machines")
 def test_schedulers_are_told_of_in_words_of_their_own() -> None:
     result = lstmsim.run(lstmsim.load_scenario(SCENARIO | {"chip": "edge"}, ["chip.cores.0.count=1"]))
     explanation = lstmsim.explain(result)

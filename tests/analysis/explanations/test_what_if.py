@@ -76,6 +76,7 @@ def test_ep_of_1_cannot_be_halved() -> None:
     assert refused.cycles is None
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12))
 @given(scenarios())
 def test_alternatives_are_in_order_of_what_they_save(scenario: Scenario) -> None:

@@ -29,7 +29,7 @@ from lstmsim.program.trace import ISSUES, TASKS, Trace
 from tests.strategies import scenarios
 
 #: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 #: Every second built-in cell in the usual run.
 SOME_CELLS = sorted(CELLS)[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 2]
 
@@ -80,7 +80,7 @@ def test_in_fixed_point_every_schedule_gives_the_bits_of_the_golden_model(
             assert all(np.array_equal(computed.states[name], values) for name, values in wanted.states.items())
 
 
-@settings(max_examples=max(10, EXAMPLES // 4))
+@settings(max_examples=max(6, EXAMPLES // 4))
 @given(scenarios(tuple(CELLS)), st.sampled_from(sorted(ENGINES)))
 def test_every_schedule_computes_what_the_golden_model_does(scenario: Scenario, engine: str) -> None:
     program = machines.lower(scenario.chip, scenario.jobs)
@@ -125,12 +125,13 @@ def rows(trace: Trace, unit: int) -> np.ndarray:
 @pytest.mark.parametrize("block_order", ["row", pytest.param("column", marks=pytest.mark.long)])
 def test_a_dropped_tile_is_found(name: str, block_order: str) -> None:
     scenario, program, trace, numbers = a_run(name, block_order)
-    for row in rows(trace, ARRAY)[::11]:
+    for row in rows(trace, ARRAY)[::17]:
         fewer = changed(trace, lambda issues, row=row: np.delete(issues, row, axis=0))
         with pytest.raises(ReplayError, match=r"of \d+ column groups added up|lies outside|no free|been computed"):
             replay(scenario, program, fewer, numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm", "gru-lbr0", "lstm-layernorm"])
 def test_a_doubled_tile_is_found(name: str) -> None:
     scenario, program, trace, numbers = a_run(name)
@@ -141,7 +142,7 @@ def test_a_doubled_tile_is_found(name: str) -> None:
         again[column("start")] = trace.makespan_cycles + 1
         return np.vstack([issues, again])
 
-    for row in rows(trace, ARRAY)[::7]:
+    for row in rows(trace, ARRAY)[::13]:
         with pytest.raises(ReplayError):
             replay(scenario, program, changed(trace, lambda issues, row=row: twice(issues, row)), numbers)
 
@@ -166,7 +167,7 @@ def test_moving_anything_one_cycle_forward_is_found_where_it_waited(name: str) -
     held = [row for row in range(len(until)) if until[row] == trace.issue("start")[row] > 0]
     assert held
     # some from the whole length of the trace; with LSTMSIM_EXAMPLES all of them
-    for row in held[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 1 + len(held) // 8]:
+    for row in held[:: 1 if "LSTMSIM_EXAMPLES" in os.environ else 1 + len(held) // 5]:
 
         def earlier(issues: np.ndarray, row: int = row) -> np.ndarray:
             issues[row, column("start")] -= 1
@@ -248,6 +249,7 @@ def test_a_thread_switch_takes_its_cycles() -> None:
     replay(slower, program, engines.run(program, "fast"), numbers)
 
 
+@pytest.mark.slow
 def test_networks_that_amplify_rounding_are_not_called_wrong() -> None:
     model = Model("m", (Layer(cell("rnn"), 24, 4),))
     small = random_network(model, seed=3)

@@ -16,7 +16,7 @@ from lstmsim.model.scenario import Job, Scenario
 from tests.replays import assert_golden, crowds, legal, run
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -217,6 +217,7 @@ def test_a_small_file_cannot_ask_for_any_number_of_nodes(tmp_path: Path, monkeyp
     assert len(scopes) == len(made) == 1 + 1 + 9 + 81 + 729
 
 
+@pytest.mark.slow
 def test_a_large_file_without_functions_is_read(tmp_path: Path) -> None:
     graph = Graph()
     graph.recurrent("RNN", graph.input("x", 5, 1, 4), 4, 6)

@@ -133,7 +133,7 @@ def accounts(program: Program, trace: Trace) -> tuple[Any, ...]:
     return jobs, [{name: count for name, count in each.items() if count} for each in named], totals.work.tolist()
 
 
-@pytest.mark.parametrize("seed", range(max(12, EXAMPLES // 3)))
+@pytest.mark.parametrize("seed", range(max(8, EXAMPLES // 3)))
 def test_a_model_of_the_text_gives_the_same_cycles(seed: int) -> None:
     scenario = random_scenario(seed)
     try:
@@ -184,7 +184,7 @@ def lowered(scenario: Scenario) -> tuple[Program, Trace]:
     return program, engines.run(program, "fast")
 
 
-@pytest.mark.parametrize("seed", range(max(8, EXAMPLES // 5)))
+@pytest.mark.parametrize("seed", range(max(6, EXAMPLES // 5)))
 def test_without_threshold_and_latency_it_is_the_dense_machine(seed: int) -> None:
     scenario, every = with_numbers(random_scenario(1000 + seed), seed, Precision())
     own, dense = lowered(on(scenario, 0, Delta())), lowered(on(scenario, 0))
@@ -202,7 +202,7 @@ def test_without_threshold_and_latency_it_is_the_dense_machine(seed: int) -> Non
 
 
 @pytest.mark.halved
-@pytest.mark.parametrize("seed", range(max(8, EXAMPLES // 5)))
+@pytest.mark.parametrize("seed", range(max(6, EXAMPLES // 5)))
 def test_traces_are_executed_with_kept_sums(seed: int) -> None:
     """Every bank has just the groups that its step sends, and gives what the golden model computes."""
     fixed = Precision() if seed % 2 else None

@@ -16,7 +16,7 @@ from tools.contract import differences, read_cases
 from tools.contract_edgedrnn import finals_of, program_of, run_numbers
 
 CASES = read_cases(str(Path(__file__).parents[2] / "data" / "contract_cases_edgedrnn.json"))
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
 
 
 def size(case: dict[str, Any]) -> int:
@@ -26,9 +26,9 @@ def size(case: dict[str, Any]) -> int:
 
 
 RECORDED = [
-    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=() if size(case) <= most else pytest.mark.long)
+    pytest.param(case, engine, id=f"{case['name']}-{engine}", marks=usual if size(case) <= most else pytest.mark.long)
     for case in CASES
-    for engine, most in (("fast", 900), ("reference", 150))
+    for engine, most, usual in (("fast", 900, ()), ("reference", 150, pytest.mark.halved))
 ]
 
 

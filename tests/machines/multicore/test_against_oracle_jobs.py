@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from tests.oracle.multicore_jobs import Job, simulate
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "5"))
 
 
 @st.composite
@@ -29,6 +30,7 @@ def one_job(draw: st.DrawFn) -> tuple[MulticoreCpu, Job]:
     return machine, draw(jobs(machine))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(one_job())
 def test_a_job_alone(case: tuple[MulticoreCpu, Job]) -> None:

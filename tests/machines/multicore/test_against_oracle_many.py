@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from tests.oracle import multicore_jobs as model
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "3"))
 
 
 @st.composite
@@ -37,6 +38,7 @@ def job_of(number: int, job: model.Job) -> Job:
     return Job(f"j{number}", network, job.steps, job.arrival, job.frame_interval, batch=job.batch, threads=job.threads)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(several())
 def test_jobs_at_once(case: tuple[MulticoreCpu, list[model.Job]]) -> None:

@@ -18,7 +18,7 @@ from tests.machines.multicore.random_work import cut_of, machines, modelled
 from tests.oracle import multicore_plan as model
 
 #: 5,000 and more by LSTMSIM_EXAMPLES=5000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 sizes = st.one_of(st.integers(1, 20), st.integers(1, 300), st.sampled_from([1, 64, 512, 4096, 65536]))
 asked = st.builds(Product, sizes, sizes, sizes)

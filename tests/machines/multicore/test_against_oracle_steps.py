@@ -22,7 +22,7 @@ from tests.oracle import multicore_caches, multicore_lines
 from tests.oracle import multicore_steps as model
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 @st.composite

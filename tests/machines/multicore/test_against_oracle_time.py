@@ -18,7 +18,7 @@ from tests.machines.multicore.random_work import divisions, machines, modelled
 from tests.oracle.multicore import run
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "9"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
 @st.composite

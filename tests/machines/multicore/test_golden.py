@@ -19,7 +19,9 @@ CASES = read_cases(str(PATH))
 @pytest.mark.parametrize(
     ("case", "engine"),
     [
-        pytest.param(case, engine, id=f"{case['name']}-{engine}")
+        pytest.param(
+            case, engine, id=f"{case['name']}-{engine}", marks=pytest.mark.halved if engine == "reference" else ()
+        )
         for case in CASES
         # plans and numbers are made without an engine
         for engine in (("fast",) if case["kind"] in ("plan", "numbers") else ENGINES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from tests.oracle.multicore_caches import Caches
 from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 SIZES = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 21])
 
 
@@ -67,6 +68,7 @@ def check(machine: MulticoreCpu, many: list[model.Job], used: tuple[str, ...] = 
         assert waits == [each.waits for each in expected]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_traffic_of_jobs(data: st.DataObject) -> None:

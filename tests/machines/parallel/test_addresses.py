@@ -14,7 +14,7 @@ from lstmsim.machines.parallel.writing import addresses
 from lstmsim.machines.parallel.writing.addresses import OFF, atomic_touches, touched, wavefronts
 from tests.oracle import parallel_traffic as oracle
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "34"))
 
 
 def random_rows(random: Random, lanes: int, vector: int) -> list[list[int]]:

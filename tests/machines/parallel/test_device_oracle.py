@@ -14,7 +14,7 @@ from tests.oracle.parallel_device import simulate
 from tests.oracle.parallel_programs import draw_device, draw_kernels
 from tools.contract_sparse import device_of, result
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "14"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 SEED = int(os.environ.get("LSTMSIM_SEED", "1"))
 #: Of so many programs one also runs on the reference engine.
 REFERENCE = 12

@@ -144,6 +144,7 @@ def test_equal_steps_are_the_same_kernels() -> None:
     assert len(set(map(id, many))) == len(set(map(id, few))) <= 2 * len(step.products)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(("name", "batch"), [("lstm-layernorm", 1), ("gru-lbr0", 5), ("rnn", 1), ("dense", 33)])
 def test_a_step_has_no_more_operations_than_its_bound(name: str, batch: int) -> None:
     for setting in ("on", "off"):
@@ -184,6 +185,7 @@ def test_a_yaml_file_may_say_on(tmp_path: Any) -> None:
     assert chip.fusion == "on"
 
 
+@pytest.mark.slow
 def test_reports_tell_how_the_tail_was_cut() -> None:
     report = run(scenario(job("lstm-layernorm"), fusion="on")).report
     (reported,) = report.kernels
@@ -239,6 +241,7 @@ def test_what_if_tries_the_other_ways() -> None:
     assert "costed splits" in fused
 
 
+@pytest.mark.slow
 def test_a_costed_split_is_the_quicker_one_for_a_long_row() -> None:
     asked = {"chip": "edge", "jobs": [job("lstm-layernorm", steps=1, hidden=272, input=8)]}
     paper, costed = (

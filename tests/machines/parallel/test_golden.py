@@ -40,6 +40,7 @@ def kinds() -> set[str]:
     return {case["kind"] for case in CASES}
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("case", of_reference(), ids=[case["name"] for case in of_reference()])
 def test_golden_cases_on_the_reference_engine(case: dict[str, Any]) -> None:
     assert differences(case, "reference") == []

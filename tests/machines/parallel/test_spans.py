@@ -50,6 +50,7 @@ def test_lstm_steps(preset: str, hidden: int, batch: int, split: int, expected: 
     assert spans(run, device) == expected
 
 
+@pytest.mark.slow
 def test_hbp_on_a_real_matrix() -> None:
     """Resemblyzer's second layer, 80 % pruned, on the edge device, in blocks of 64 x 512."""
     device = device_of({"preset": "edge"})

@@ -16,7 +16,7 @@ from lstmsim.machines.parallel.writing import streams as writer
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from tests.oracle import parallel_traffic as oracle
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "28"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "19"))
 LANES = 8
 ARRAYS = {"a": 0, "b": 2}
 Row = tuple[str, int, list[int], int, int, list[int]]

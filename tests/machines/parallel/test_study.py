@@ -75,6 +75,7 @@ def test_balance_is_as_measured(case: tuple[str, int]) -> None:
     assert tuple(span(FEW, *case, order=order, dispatch=dispatch) for order, dispatch in ORDERS) == BALANCE[case]
 
 
+@pytest.mark.slow
 def test_tiles_dealt_beforehand_in_part_and_lists_of_tiles() -> None:
     """16 SMs with room for 4 blocks each: 64 thread blocks with lists of tiles are there at once, nothing is dispatched
     later, and the next tile of a list begins while the last results of the one before are on their way."""

@@ -169,6 +169,7 @@ def test_a_step_has_no_more_operations_than_its_bound(name: str) -> None:
     assert len(device_jobs(loaded.chip, loaded.jobs)) == 1
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     ("recurrent", "cell", "hidden", "inputs", "batch"),
     # rows that begin anywhere, several slices, two products, each default tile
@@ -277,6 +278,7 @@ def test_cells_without_kernels_are_refused() -> None:
         lstmsim.simulate(scenario(job(layer("lstm-peephole"))))
 
 
+@pytest.mark.slow
 def test_it_is_explained() -> None:
     explanation = explain(run(scenario({**JOBS["layers"], "steps": 1})))
     assert sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles

@@ -25,7 +25,7 @@ from tests.oracle.parallel_traffic import Access, Grid
 from tests.parallel_runs import Arrays, device_with, kernel_of, memories, random_arrays, random_device, random_grid
 from tools.parallel_outcome import fits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "45"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
 Row = tuple[int, dict[int, int], bool, bool]
 
 

@@ -77,6 +77,7 @@ def compared(seed: int) -> float:
     return float(own.alone) / truth
 
 
+@pytest.mark.slow
 def test_no_bound_is_above_the_truth() -> None:
     ratios = [compared(seed) for seed in range(100)]
     assert sum(ratios) / len(ratios) > 0.5

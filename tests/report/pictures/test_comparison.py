@@ -129,6 +129,7 @@ def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
     assert [heights(each)[0] for each in right.containers if isinstance(each, BarContainer)] == [25.0, 25.0]
 
 
+@pytest.mark.slow
 def test_numbers_are_written_beside_and_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
     compared = comparison()
     for name in ("a.svg", "b.svg"):

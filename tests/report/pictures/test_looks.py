@@ -21,14 +21,14 @@ from lstmsim.studies.simulate.picture import plot
 from tests.cli import runner
 from tests.timelines import BUSY, busy_machine, periodic, small, timeline_from
 
-LOOKS = [Look(width, style) for width in (None, *WIDTHS) for style in ("screen", "paper", "slides")]
+STYLES = ("screen", "paper", "slides")
+LOOKS = [Look(width, style) for width in (None, *WIDTHS) for style in STYLES]
+#: Each width and each style at least once.
+USUAL = [Look(width, STYLES[(at + 1) % len(STYLES)]) for at, width in enumerate((None, *WIDTHS))]
 
 
 @pytest.mark.parametrize(
-    "look",
-    # in the usual run each width and each style at least once
-    [pytest.param(each, marks=pytest.mark.long if at % 2 else ()) for at, each in enumerate(LOOKS[1:])],
-    ids=str,
+    "look", [pytest.param(each, marks=() if each in USUAL else pytest.mark.long) for each in LOOKS[1:]], ids=str
 )
 def test_a_picture_has_its_width_and_nothing_beside_it(look: Look) -> None:
     figure = plot(busy_machine(1, 2, 9, 40), look=look)

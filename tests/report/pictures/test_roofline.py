@@ -75,6 +75,7 @@ def test_roofs_are_those_of_the_machine(chip: str, kind: str, rate: Fraction | N
     assert (None if known is None else known.bytes_per_cycle) == rate
 
 
+@pytest.mark.slow
 def test_a_picture_says_what_is_not_known(tmp_path: Path) -> None:
     figure = plot_roofline(run("brainwave-s10"), tmp_path / "a.svg", look=Look("column", "paper"))
     assert figure.caption.startswith("brainwave-s10: peak 48.0 TOPS, no memory roof; the machine times no memory")

@@ -62,6 +62,7 @@ def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path, monkeypatch: py
     assert len(numbers) == 5 * 4
 
 
+@pytest.mark.slow
 def test_points_that_have_no_place_on_a_map_are_counted(tmp_path: Path) -> None:
     axes = {"ep": {**EP, "from": 4}, "vp": {**VP, "values": [16, None, 32]}}
     figure, numbers = drawn(tmp_path, axes)

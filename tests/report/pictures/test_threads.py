@@ -34,6 +34,7 @@ def test_every_cycle_of_every_thread_has_one_name(caches: str) -> None:
     assert lengths["waits for memory"] >= figures.waits["memory"]
 
 
+@pytest.mark.slow
 def test_threads_without_work_and_pictures_without_lines_of_memory_are_drawn(tmp_path: Path) -> None:
     report = lstmsim.run_gemm(1, 1, 1, threads=5, baselines=False)
     figure = lstmsim.plot_threads(report, tmp_path / "t.svg")

@@ -151,6 +151,7 @@ def test_many_jobs_share_a_short_legend():
     assert len(legend_texts(figure)) < 20
 
 
+@pytest.mark.slow
 def test_many_rows_stay_on_a_page():
     figure = plot(busy_machine(1, 64, 64, 100))
     assert figure.get_size_inches()[1] < 14
@@ -282,6 +283,7 @@ def test_the_legend_lies_outside_and_hides_no_row():
     assert all(isinstance(handle, Patch) for handle in figure.legends[0].get_patches())
 
 
+@pytest.mark.slow
 @given(timelines())
 @settings(max_examples=3, deadline=None)
 def test_any_timeline_can_be_drawn(timeline):

@@ -115,6 +115,7 @@ def test_impossible_widths_are_refused(bits: int) -> None:
         with_bits(Precision(), bits)
 
 
+@pytest.mark.slow
 def test_words_are_spelled_with_formats_from_all_their_float_runs(g2p: G2p) -> None:
     words = read_words()[::18]
     precision = with_bits(Precision(), 4)

@@ -82,6 +82,7 @@ def test_both_floats_spell_words_alike(g2p: G2p, words: list[str], every: int) -
     assert [word for word in words[::every] if spell(g2p, word, single) != spell(g2p, word, double)] == []
 
 
+@pytest.mark.slow
 def test_onnxruntime_spells_alike(g2p: G2p, words: list[str]) -> None:
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")

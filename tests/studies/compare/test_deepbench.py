@@ -76,6 +76,7 @@ def advantages(text: str) -> list[tuple[list[str], dict[str, list[float]]]]:
     return factors
 
 
+@pytest.mark.slow
 def test_three_tasks_give_the_rows_of_all_eleven() -> None:
     given = {tuple(row) for row in rows(expected())}
     assert_no_range_of_one_value(summary())

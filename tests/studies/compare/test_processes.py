@@ -18,8 +18,14 @@ SEVERAL = {"chip": "column-npu-16k", "jobs": [{"model": each, "steps": 3} for ea
 CHIPS = ["column-npu-64k", "intel-npu-rtl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scenario", "each", "several"), [(OVER_TIME, False, (2,)), (SEVERAL, True, (2, 3)), (SEVERAL, False, (3,))]
+    ("scenario", "each", "several"),
+    [
+        (OVER_TIME, False, (2,)),
+        (SEVERAL, True, (3,)),
+        *(pytest.param(SEVERAL, *rest, marks=pytest.mark.long) for rest in ((True, (2,)), (False, (3,)))),
+    ],
 )
 def test_the_table_is_equal_for_any_number_of_processes(
     scenario: dict[str, Any], each: bool, several: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def outcomes(folder: Path, seeds: range, objective: str, rate: float) -> tuple[i
     return told, unknown
 
 
+@pytest.mark.slow
 def test_equal_designs_are_not_told_apart_and_unequal_ones_are(tmp_path: Path) -> None:
     told, unknown = outcomes(tmp_path, range(2), "p95_ms", 60_000)
     assert told <= 1

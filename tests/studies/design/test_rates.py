@@ -59,6 +59,7 @@ def searched(space: Space) -> list[Saturation]:
     ]
 
 
+@pytest.mark.slow
 def test_the_best_bears_the_most_and_those_that_may_bear_more_are_named() -> None:
     found = lstmsim.design(SCENARIO, "none", maximise=["requests_per_second"], **asked())
     space = space_of(SCENARIO, AXES, [])
@@ -89,6 +90,7 @@ def test_the_best_bears_the_most_and_those_that_may_bear_more_are_named() -> Non
     assert found.to_dict()["maximise"] == ["requests_per_second"]
 
 
+@pytest.mark.slow
 def test_without_a_bound_every_design_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rates, "most", lambda self, box: np.asarray(np.inf))
     found = lstmsim.design(SCENARIO, "none", maximise=["requests_per_second"], **asked())
@@ -120,6 +122,7 @@ def test_the_smallest_chip_that_bears_a_rate() -> None:
     assert found.pruned["at_rate: load"] > 0
 
 
+@pytest.mark.slow
 def test_a_front_of_size_and_rate_and_a_run_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = asked(maximise=["requests_per_second"], minimise=["npe"], folder=tmp_path, axes={C + "npe": [4096, 16384]})
     more |= {"overrides": [C + "vp=null", C + "ep=16"]}

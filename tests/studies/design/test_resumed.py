@@ -42,6 +42,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_design_that_is_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, out = tmp_path / "child.py", tmp_path / "out"
     script.write_text(CHILD, encoding="utf-8")

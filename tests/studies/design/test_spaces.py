@@ -86,6 +86,7 @@ def compared(seed: int, most: int, least: int = 0) -> tuple[int, int]:
     return space.size, found.simulated
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize("seed", range(7))
 def test_the_result_equals_exhaustive_simulation(seed: int) -> None:
@@ -139,6 +140,7 @@ def bounds_of(seed: int, most: int) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_a_row_wise_npu_equals_exhaustive_simulation() -> None:
     jobs = [{"model": "lstm-256", "steps": 6, "count": 2}, {"model": "gru-512", "steps": 4, "arrival": 900, "batch": 4}]
     base = {"chip": "intel-npu-rtl", "jobs": jobs}
@@ -181,6 +183,7 @@ def test_cores_whose_cycles_depend_on_data_are_refused_in_words() -> None:
         lstmsim.design({"chip": chip, "jobs": jobs}, "none", axes={"chip.cores.0.ep": [2, 4]}, jobs=1)
 
 
+@pytest.mark.slow
 def test_no_bound_is_above_the_truth() -> None:
     counts = sum((bounds_of(seed, 40) for seed in range(1018, 1026)), Counter())
     assert counts["points"] > 50

@@ -166,6 +166,7 @@ def check_pairs(count: int, chips: Sequence[str], seed: int) -> Counter[str]:
     return done
 
 
+@pytest.mark.slow
 def test_random_pairs_add_up() -> None:
     check_pairs(12, ["column-npu-16k", "intel-npu-rtl", "column-npu-4x16k", "brainwave-s10", "edgedrnn-8", "delta"], 1)
 

@@ -237,6 +237,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         lstmsim.diff(5, ONE)
 
 
+@pytest.mark.slow
 def test_picture_and_page(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("d.svg", "d.html", "d.json")]
     one = write(tmp_path / "one.json", {**TWO, "name": "<b>"})

@@ -91,6 +91,7 @@ def rates(runs: int) -> Iterator[tuple[str, float, Rate]]:
             yield name, rate, rate_of(case, rate, count, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.parametrize("case", ["other lengths", "other requests"])
 def test_equal_machines_are_rarely_told_apart(case: str) -> None:

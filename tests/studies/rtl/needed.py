@@ -7,6 +7,9 @@ import shutil
 
 import pytest
 
+from lstmsim.base.errors import InputError
+from lstmsim.studies.rtl.synthesis import yosys_program
+
 __all__ = ["long_run", "needs_icarus", "needs_verilator", "needs_yosys"]
 
 
@@ -17,7 +20,18 @@ def _needs(program: str, package: str) -> pytest.MarkDecorator:
 
 needs_icarus = _needs("iverilog", "iverilog")
 needs_verilator = _needs("verilator", "verilator")
-needs_yosys = _needs("yosys", "yosys")
+
+
+def _yosys_is_missing() -> str:
+    """Why there is no Yosys, as the product says it: under either name, on the path or beside this Python."""
+    try:
+        yosys_program()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+needs_yosys = pytest.mark.skipif(bool(_yosys_is_missing()), reason=_yosys_is_missing() or "Yosys is there")
 
 #: Takes minutes: compilers of C++, hundreds of scenarios. It runs where the usual run looks for new examples.
 long_run = pytest.mark.skipif(

@@ -37,6 +37,7 @@ def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(nam
     assert said(words, tmp_path) == ""
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("name", LINTED)
 def test_icarus_warns_of_nothing(name: str, tmp_path: Path) -> None:
@@ -60,6 +61,7 @@ def test_yosys_finds_no_loop_and_no_second_driver(program: str, tmp_path: Path) 
     assert "arning" not in done.stderr
 
 
+@pytest.mark.slow
 @needs_icarus
 @needs_verilator
 def test_nothing_warns_of_a_board(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_changes_are_noticed(mutant: Mutant, tmp_path: Path) -> None:
     assert noticed(mutant, tmp_path)
 
 
+@pytest.mark.slow
 def test_every_place_of_the_lanes_that_is_changed_is_there(tmp_path: Path) -> None:
     designs = {name: written(BITS[name], tmp_path / name) for name in {each.scenario for each in LANE_MUTANTS}}
     for mutant in LANE_MUTANTS:

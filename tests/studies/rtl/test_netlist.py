@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.base.errors import InputError
 from lstmsim.studies.rtl.simulators import simulate_rtl, simulator_of
-from lstmsim.studies.rtl.synthesis import yosys_program
 from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.directed_bits import BITS
-from tests.studies.rtl.needed import needs_icarus
+from tests.studies.rtl.needed import needs_icarus, needs_yosys
 
 CELLS = files("lstmsim.studies.rtl") / "ecp5_cells.v"
 
@@ -202,19 +200,12 @@ endmodule
 TABLES = {**TINY, "precision": {**TINY["precision"], "activation_entries": 64}}
 
 
-def _yosys() -> str:
-    try:
-        return yosys_program()
-    except InputError as error:
-        pytest.skip(str(error))
-
-
 @needs_icarus
+@needs_yosys
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["tables", "one_of_all", "parameters", "two_sums", "scaled"])
 def test_a_netlist_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:
     """Seconds to minutes each, of Yosys and Icarus."""
-    _yosys()
     scenario: Any = TABLES if name == "tables" else {**BITS[name]}
     report = lstmsim.run_rtl(scenario, tmp_path / "design", random_weights=1, verify=True, synth="ecp5")
     own = report.netlist

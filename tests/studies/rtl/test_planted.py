@@ -42,6 +42,7 @@ def groups(report: RtlReport) -> list[str]:
     return [each.group for each in report.verified.compared.differences]
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_port_that_never_tells_a_host_of_the_end_is_seen(tmp_path: Path) -> None:
     assert groups(verified(tmp_path / "out")) == []
@@ -53,6 +54,7 @@ def test_a_port_that_never_tells_a_host_of_the_end_is_seen(tmp_path: Path) -> No
     assert "job" in groups(verified(tmp_path / "out"))
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize(
     ("file", "old", "new"),
@@ -70,6 +72,7 @@ def test_numbers_within_the_tail_are_compared(file: str, old: str, new: str, tmp
     assert groups(verified(out, deep=False)) == ([] if file == "npu_adapter.v" else ["h"])
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_states_of_one_cycle_have_an_order(tmp_path: Path) -> None:
     """A cell whose nodes read its states in another order than it names them; two are computed in one cycle."""

@@ -14,6 +14,7 @@ from tests.studies.rtl.needed import long_run, needs_icarus, needs_verilator
 from tests.studies.rtl.verified import verify, written
 
 
+@pytest.mark.slow
 def test_files_are_the_same_whatever_the_order_of_sets_is(tmp_path: Path) -> None:
     first = written(BITS["beyond_calibration"], tmp_path)
     again = tmp_path / "again"

@@ -70,6 +70,7 @@ def test_a_program_that_fails_says_why(programs: Path) -> None:
         run_program(["fails"])
 
 
+@pytest.mark.slow
 def test_what_a_program_has_started_ends_with_it(programs: Path, tmp_path: Path) -> None:
     program(programs, "starts", f"sleep 60 & echo $! > {tmp_path}/child; wait")
     with pytest.raises(LstmsimError, match=r"starts was ended after 0.5 seconds"):

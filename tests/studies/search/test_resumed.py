@@ -51,6 +51,7 @@ def pairs() -> list[tuple[int, int]]:
     return [(ep, vp) for ep in doublings(limits, NPE) for vp in different_vps(starts, widest_vp(limits, NPE, ep)[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "npe", "jobs"),
     [
@@ -165,6 +166,7 @@ lstmsim.search(eval(sys.argv[2]), int(sys.argv[3]), exhaustive=True, jobs=1, fol
 """
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on(tmp_path: Path, simulations: list[Any]) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), repr(PLAIN), str(NPE)], check=False)
     assert ended.returncode == -signal.SIGKILL

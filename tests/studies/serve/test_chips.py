@@ -22,6 +22,7 @@ def found() -> ChipRates:
     return lstmsim.saturate_chips(SCENARIO, 0.1, ["edge", "intel-npu-rtl"], also_ms=[0.5], **QUICK)
 
 
+@pytest.mark.slow
 def test_each_answer_is_that_of_a_search_on_the_chip_alone(found: ChipRates) -> None:
     for each in (*found.at(0.1), found.at(0.5)[0]):
         alone = lstmsim.saturate({**SCENARIO, "chip": each.chip}, each.bound_ms, **QUICK)
@@ -76,6 +77,7 @@ def test_batches_of_one_chip_are_told_apart_where_no_other_chip_runs_the_jobs() 
     assert "only c, batch 4 runs the jobs; under a p99 of 1 ms it bears 12 requests/s" in text
 
 
+@pytest.mark.slow
 def test_chips_of_one_name_are_told_apart(tmp_path: Path) -> None:
     """The second one is the same with twice the clock: it certainly bears more."""
     core = {"npe": 64, "ep": 4, "vp": 16}
@@ -105,6 +107,7 @@ def test_what_a_chip_cannot_possibly_do_it_does_not_bear() -> None:
     assert rejecting.best(1.0) is None
 
 
+@pytest.mark.slow
 def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, found: ChipRates) -> None:
     chips = ["edge", "intel-npu-rtl"]
     again = lstmsim.saturate_chips(SCENARIO, 0.1, chips, also_ms=[0.5], folder=tmp_path, jobs=2, **QUICK)
@@ -133,6 +136,7 @@ def test_a_chip_is_named_once() -> None:
         lstmsim.saturate_chips(SCENARIO, 0.1, ["v100", "edge", "v100"], **QUICK)
 
 
+@pytest.mark.slow
 def test_each_chip_is_searched_with_each_batch(tmp_path: Path) -> None:
     chips, batches = ["edge"], [1, 4]
     found = lstmsim.saturate_chips(SCENARIO, 0.5, chips, batches=batches, folder=tmp_path, **QUICK)
@@ -159,6 +163,7 @@ def test_each_chip_is_searched_with_each_batch(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "chips").iterdir()} == kept
 
 
+@pytest.mark.slow
 def test_a_batch_that_a_chip_does_not_take_has_its_reason_and_waits_as_the_file_says() -> None:
     arrival, batching = JOB["arrival"], {"max_batch_size": 2, "max_wait_cycles": 100}
     split = {"model": MODEL, "steps": 4, "arrival": arrival, "split": "rows"}

@@ -50,6 +50,7 @@ def test_the_busiest_memory_is_in_the_bound(chip: str, lines: int, cycles_per_li
     assert load.parts["memory"] <= load.parts["saturated"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_a_backlog_in_step_does_not_call_a_rate_unstable_that_the_cores_of_a_cpu_keep() -> None:
     """64 jobs of one length that start together meet in the memory again and again; at random they do not, and the

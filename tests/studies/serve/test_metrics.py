@@ -171,6 +171,7 @@ def test_every_number_has_a_bucket_around_it(value: int) -> None:
     assert value >= 2048 or histogram.percentile(50) == value
 
 
+@pytest.mark.slow
 def test_histograms_take_over_when_room_runs_out() -> None:
     """The same run with and without room: exact where it says so, else within the bound."""
     rows = list(served(arrivals(Poisson(7e4), 50_000, 100, (2,)), [1000] * 50_000))

@@ -94,6 +94,7 @@ def test_what_schedulers_remember_from_job_to_job_is_said() -> None:
     assert not any("Schedulers" in each for each in lstmsim.serve(_scenario("v100"), requests=20).remarks)
 
 
+@pytest.mark.slow
 def test_saturate_and_curves() -> None:
     job = {"model": _model("lstm", 16), "steps": 2, "arrival": {"kind": "poisson", "rate_per_second": 1e3}}
     scenario = {"chip": "v100", "jobs": [job]}

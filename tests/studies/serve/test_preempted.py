@@ -91,6 +91,7 @@ def test_a_run_of_a_list_of_jobs_has_the_same_load() -> None:
     assert Serving.to_dict(one)["load"]["preemption"]["load"] == one.load.offered  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_saturate_finds_the_rate_at_which_the_lowest_rank_is_just_done() -> None:
     """All rates below 0.96 of the scenario's own are stable, all above are not (long runs: threads taken 99.9 %)."""
     data, own = scenario(HIGH, LOW), 1e9 / 120 + 138_376.4
@@ -133,6 +134,7 @@ def test_deadlines_stop_the_fewer_the_longer_the_queue() -> None:
     assert "verdict: cannot tell: whether the machine keeps up" in " ".join(Serving.to_text(result).split())
 
 
+@pytest.mark.slow
 def test_sets_of_cores_that_overlap_cannot_be_told() -> None:
     apart, overlapping = (
         load_of(scenario({**HIGH, "cores": first}, at(MIDDLE, 1, cores=second), at(LOW, 0.5, cores=[1]), count=2))

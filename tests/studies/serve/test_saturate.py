@@ -32,6 +32,7 @@ def tenants(**counts: int) -> dict[str, Any]:
     return {"chip": ONE_THREAD, "jobs": [fast, slow]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("services", "percentile"), [(3, 90.0), *([(4, 99.0), (8, 99.0), (20, 99.0), (15, 99.9)] if LONG else [])]
 )
@@ -157,6 +158,7 @@ def test_preemption_has_the_same_horizon() -> None:
     assert max(run.requests for run in answer.runs) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_requests_of_one_rank_preempt_nobody_in_a_run_of_any_length() -> None:
     """The known answer of one server stands whether jobs could pause or not, with more than 20,000 requests too."""
@@ -200,6 +202,7 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], arguments: dict[str, Any
         saturate(scenario, **{"bound_ms": 1.0, **arguments})
 
 
+@pytest.mark.slow
 def test_with_preemption_the_bracket_is_narrow() -> None:
     """What goes first keeps its bound until near load 1; the search was once cut off at two thirds of that."""
     arrival = {"kind": "poisson", "rate_per_second": 9e4}

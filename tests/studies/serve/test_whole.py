@@ -78,6 +78,7 @@ def _cpu(random: np.random.Generator) -> dict[str, Any]:
     return {"chip": "epyc-7742", "jobs": jobs} | {f"chip.{name}": value for name, value in changes.items()}
 
 
+@pytest.mark.slow
 def test_jobs_of_cpus_that_find_all_in_their_caches_are_served_as_a_whole() -> None:
     served = 0
     for seed in range(8 if EXAMPLES <= 20 else min(EXAMPLES, 400)):

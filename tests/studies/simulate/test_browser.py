@@ -86,6 +86,7 @@ def whole(text: str) -> int:
     return 0 if text == "–" else int(text.replace(",", ""))
 
 
+@pytest.mark.slow
 def test_zoom_select_and_click_lead_from_the_run_to_a_stall(chrome: Page, file: Path) -> None:
     result = run("four cores")
     makespan = result.report.makespan_cycles
@@ -93,18 +94,18 @@ def test_zoom_select_and_click_lead_from_the_run_to_a_stall(chrome: Page, file: 
     page.wait("document.querySelector('.view canvas')?.dataset.high")
     assert page.view() == (0, makespan)
     # keys zoom and pan as long as they are held, and not further than the run
-    page.key("w", 0.3)
+    page.key("w", 0.15)
     low, high = page.view()
     assert 0 < low < high < makespan
     page.key("d", 0.1)
     assert page.view()[0] > low
     assert page.view()[1] - page.view()[0] == pytest.approx(high - low)
     for _ in range(3):
-        page.key("s", 0.3)
+        page.key("s", 0.15)
     assert page.view() == (0, makespan)
     # the wheel zooms to single cycles about the pointer
     x, y = page.place(0.25, "core 0 array")
-    for _ in range(40):
+    for _ in range(24):
         page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-100, modifiers=2)
     low, high = page.view()
     assert high - low == 8
@@ -155,6 +156,7 @@ def test_zoom_select_and_click_lead_from_the_run_to_a_stall(chrome: Page, file: 
     assert not page.complaints()
 
 
+@pytest.mark.slow
 def test_search_switches_tables_and_theme(chrome: Page, file: Path) -> None:
     page = Explored(chrome, file)
     page.wait("document.querySelector('.view canvas')?.dataset.high")
@@ -204,6 +206,7 @@ def test_search_switches_tables_and_theme(chrome: Page, file: Path) -> None:
     assert not page.complaints()
 
 
+@pytest.mark.slow
 def test_a_phone_at_night_has_no_page_that_is_too_wide(chrome: Page, file: Path) -> None:
     page = Explored(chrome, file, width=390, height=844, scheme="dark")
     page.wait("document.querySelector('.view canvas')?.dataset.high")
@@ -218,6 +221,7 @@ def test_a_phone_at_night_has_no_page_that_is_too_wide(chrome: Page, file: Path)
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e\u2028"
 
 
+@pytest.mark.slow
 def test_names_of_users_stay_texts(chrome: Page, tmp_path: Path) -> None:
     result = run("one job")
     job = replace(result.scenario.jobs[0], name=HOSTILE)
@@ -281,6 +285,7 @@ PROBE = """(() => { let last = performance.now(); globalThis.frames = []; global
     const start = performance.now(); call(now); scripts[scripts.length - 1] += performance.now() - start; }); })()"""
 
 
+@pytest.mark.slow
 def test_ten_million_cycles_are_explored_without_a_stutter(chrome: Page, tmp_path: Path) -> None:
     timeline = long_run(100_000)
     assert timeline.makespan_cycles > 9_000_000
@@ -294,7 +299,7 @@ def test_ten_million_cycles_are_explored_without_a_stutter(chrome: Page, tmp_pat
     page.place(0.5, "core 0")
     page.run(PROBE)
     for key in "wdsa":
-        page.key(key, 0.5)
+        page.key(key, 0.25)
     frames = sorted(page.run("frames"))
     middle, late, worst = frames[len(frames) // 2], frames[len(frames) * 99 // 100], frames[-1]
     busy = sorted(page.run("scripts"))
@@ -310,6 +315,7 @@ def test_ten_million_cycles_are_explored_without_a_stutter(chrome: Page, tmp_pat
     assert layers == {f"layer {layer}": int((part.end - part.start)[part.layer == layer].sum()) for layer in range(3)}
 
 
+@pytest.mark.slow
 def test_spans_that_are_too_many_are_in_bins_whose_sums_are_exact(
     chrome: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,6 +420,7 @@ def test_the_page_renders_light_and_dark(
     assert not page.complaints()
 
 
+@pytest.mark.slow
 def test_the_page_prints_on_a4(chrome: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(report_page(run("thousand jobs")), encoding="utf-8")

@@ -124,6 +124,7 @@ def test_chunks_are_smaller_where_points_take_long(
     assert table(tmp_path) == table(whole)
 
 
+@pytest.mark.slow
 def test_points_that_fail_together_are_computed_alone(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def recorded(folder: Path) -> int:
         return len(list(store.statuses()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_sweep_killed_while_it_writes_keeps_all_it_had_written(whole: Path, tmp_path: Path, jobs: int) -> None:
     # with two processes while it writes the first point of all: the test below ends it at a later one
@@ -60,6 +61,7 @@ def test_a_sweep_killed_while_it_writes_keeps_all_it_had_written(whole: Path, tm
     assert table(tmp_path / "out") == table(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [2, pytest.param(1, marks=pytest.mark.long)])
 def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_table(whole: Path, tmp_path: Path, jobs: int) -> None:
     chance, path = random.Random(jobs), tmp_path / "out" / "sweep.sqlite"

@@ -84,6 +84,7 @@ def test_shutdown_ends_workers_whatever_they_do() -> None:
         executor.submit(max, 1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_a_sweep_whose_workers_are_killed_gives_the_same_table(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) ->
     assert reasons == {"vp <= 2 * hidden is false", "chip column-npu", "job m #1"}
 
 
+@pytest.mark.slow
 def test_one_process_two_processes_and_four_merged_shards_give_the_same_table(whole: Path, tmp_path: Path) -> None:
     run_sweep(spec(), tmp_path / "two", jobs=2)
     assert table(tmp_path / "two") == table(whole)
@@ -79,6 +80,7 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
     assert computed == list(range(60))
 
 
+@pytest.mark.slow
 def test_points_that_come_now_give_the_table_that_is_read_back(tmp_path: Path) -> None:
     named = {"path": "jobs.0.model.name", "values": ["a,b", "=1+1", 'q"x', "1e3", "é", "two words"]}
     every = spec(objectives={"minimise": ["latency_ms_p99"], "maximise": ["utilization", "ep"]})

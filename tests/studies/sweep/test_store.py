@@ -56,6 +56,7 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
     assert all("is damaged" in each or "is no table of a sweep" in each for each in said)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize(
     "statement",

@@ -27,6 +27,7 @@ def edited(key: str, value: str) -> Claim:
     return replace(CLAIMS[key], value=value)
 
 
+@pytest.mark.slow
 def test_every_claim_appears_exactly_once_and_is_complete() -> None:
     assert sorted(each.key for each in whole().claims) == sorted(CLAIMS)
     assert set(CLAIMS) == KEYS

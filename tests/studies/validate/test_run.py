@@ -80,6 +80,7 @@ def test_the_reference_engine_finds_the_same_of_intel(key: str) -> None:
     assert validation.claims == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [FITTED_GROUP, HELD_OUT_GROUP])
 def test_the_reference_engine_finds_the_same_of_brainwave(key: str) -> None:
     # The long GRUs take the reference engine half a minute.

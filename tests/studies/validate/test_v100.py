@@ -37,6 +37,7 @@ def small() -> Group:
     return v100_group([ROWS[each] for each in ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "gru-512-1")], BENCH)
 
 
+@pytest.mark.slow
 def test_rows_are_within_the_factor_beside_a_null_model_that_saw_them() -> None:
     group = small()
     assert [row.name for row in group.rows] == ["lstm-256-150", "lstm-512-25", "lstm-1024-25"]

@@ -90,16 +90,26 @@ def board_files(
 def board_sizes(design: Design, events: Sequence[Event], files: Mapping[str, str]) -> dict[str, int]:
     """The localparams of a board; DESIGN_ID tells whether a bitstream is of these files."""
     most = max(plan.core.tail_width for plan in design.cores) * design.precision.vector_bits
-    text = "".join(f"{name}\n{files[name]}" for name in sorted(files) if name.startswith("rtl/"))
+    # of designs whose jobs are a table, the testbench's sizes are no part of what is synthesized
+    apart = "rtl/npu_config.vh" if design.capacity else ""
+    names = (name for name in sorted(files) if name.startswith("rtl/") and name != apart)
+    text = "".join(f"{name}\n{files[name]}" for name in names)
+    room = _room(design)
     return {
-        "RESULTS": max(2, records(events)),
-        "SCHEDULE": max(2, len(schedule(design))),
+        "RESULTS": max(2, records(events) * room),
+        "SCHEDULE": max(2, len(schedule(design)) * room),
         "MOST_WORD": most,
         # the log has no other vectors than h
         "KEPT": sum((memory.slot == 0) << place for place, memory in enumerate(_memories(design))),
         # from the text, for a host that asks what it talks to
         "DESIGN_ID": zlib.crc32(text.encode()),
     }
+
+
+def _room(design: Design) -> int:
+    """How many times the steps of its jobs a table of jobs may have: results and schedule have as much more room."""
+    most = design.capacity[0] * design.capacity[1] if design.capacity else 0
+    return max(1, -(-most // max(1, sum(job.steps for job in design.jobs))))
 
 
 def _memories(design: Design) -> list[VectorMemory]:
@@ -131,6 +141,7 @@ def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
     return {
         "design_id": sizes["DESIGN_ID"],
         "results": sizes["RESULTS"],
+        "jobs": len(design.jobs),
         "schedule": [list(entry) for entry in schedule(design)],
         "record": {
             "bits": bits,

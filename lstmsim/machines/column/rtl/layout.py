@@ -105,6 +105,46 @@ def _short(line: str, most: int) -> Iterator[str]:
     yield line
 
 
+#: Columns that are in the table of jobs, if the host writes it.
+JOB_TABLE = (
+    "J_MODEL",
+    "J_STEPS",
+    "JC_FRAME_START",
+    "JC_FRAME_END",
+    "JR_X_START",
+    "JR_WRITE_START",
+    "B_PART",
+    "B_FRAMES",
+)
+
+#: The number of the table in the host's memory map.
+JOB_SPACE = 7
+
+
+def job_table(known: Mapping[str, str], written: bool) -> tuple[dict[str, str], int, int]:
+    """Give the localparams with those of the table in the place of constants, the table as a number, and its words.
+
+    written: whether the host writes the table; else nothing is in it.
+
+    >>> made, number, words = job_table({"J_STEPS": "localparam [7:0] J_STEPS = {4'd2, 4'd3};"}, True)
+    >>> made["J_STEPS"], number, words
+    ('wire [7:0] J_STEPS = jobs_table[0 +: 8];', 35, 1)
+    """
+    made, number, at = dict(known), 0, 0
+    for name in JOB_TABLE if written else ():
+        if name in known:
+            bits = 0
+            for word in reversed(_ENTRY.findall(known[name])):
+                number |= int(word[2] or "0") << at + bits if word[1] == "d" else int(word[2], 16) << at + bits
+                bits += int(word[0])
+            made[name] = f"wire [{bits - 1}:0] {name} = jobs_table[{at} +: {bits}];"
+            at += bits
+    sizes = {"JOB_TABLE": int(written), "JOB_TABLE_BITS": max(1, at), "JOB_SPACE": JOB_SPACE}
+    own = {name: number_text([(name, value)]) for name, value in sizes.items()}
+    return {**own, "jobs_table": f"input wire [{max(1, at) - 1}:0] jobs_table;", **made}, number, -(-at // 32)
+
+
+_ENTRY = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 _PARAMETER = re.compile(r"^[ \t]*localparam\b[^=;]*?(\w+)\s*=[^;]*;", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+(\w+).*?^endmodule\b", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
@@ -195,12 +235,12 @@ def widths(design: Design) -> dict[str, int]:
     elements = [plan.core.threads * memory.elements for plan in plans for memory in plan.memories]
     return {
         "W_THREAD": bits_of(max(threads) - 1),
-        "W_JOB": bits_of(len(design.jobs) - 1),
-        "W_JOBS": bits_of(design.posted),
+        "W_JOB": bits_of(design.job_places - 1),
+        "W_JOBS": bits_of(design.job_places if design.capacity else design.posted),
         "W_ROW": bits_of(len(rows) - 1),
         "W_SEGMENT": bits_of(sum(len(row.segments) for row in rows) - 1),
         "W_READ": bits_of(len(reads) - 1),
-        "W_STEP": bits_of(max(job.steps for job in design.jobs)),
+        "W_STEP": bits_of(design.most_steps),
         "W_BLOCK": bits_of(max(row.blocks for row in rows)),
         "W_GROUP": bits_of(max(read.groups for read in reads)),
         "W_UNIT": bits_of(max(units)),

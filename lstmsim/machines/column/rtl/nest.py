@@ -258,7 +258,7 @@ def begins(design: Design) -> str:
         nests[plan.number, program.model] = (program, row, tuple(read + each for each in firsts(counts)))
         row, read = row + len(program.stages), read + sum(counts)
     for plan in design.cores:
-        for number, (job, own) in enumerate(zip(design.jobs, plan.jobs, strict=True)):
+        for number, (job, own) in enumerate(zip(design.table_jobs, design.job_rows(plan), strict=True)):
             if own is None:
                 nest = None
             else:
@@ -266,7 +266,8 @@ def begins(design: Design) -> str:
                 nest = Nest(plan, *its, number, job, own, wide, checks, design.step_shift)
             words.append((0, 1) if nest is None else nest.word())
             frames.append(0 if nest is None else nest.frames())
+    least = wide["W_STEP"] if design.capacity else 1
     bits = max(_PART_BITS, 1 << (max(bits for _, bits in words) - 1).bit_length())
     parts = [word >> at & (1 << _PART_BITS) - 1 for word, _ in words for at in range(0, bits, _PART_BITS)]
-    columns = Column("B_PART", tuple(parts), _PART_BITS), Column("B_FRAMES", tuple(frames))
+    columns = Column("B_PART", tuple(parts), _PART_BITS), Column("B_FRAMES", tuple(frames), least)
     return "\n".join([_HEAD, number_text([("B_WORD_B", bits)]), *map(column_text, columns)]) + "\n"

@@ -28,6 +28,10 @@ Kept = str
 SourceKind = str
 
 
+#: The most jobs and steps of a job, where jobs are a table that the host writes.
+Capacity = tuple[int, int] | None
+
+
 @record
 class Need:
     """A wait of a column group: elements [begin, end) of its read must be visible, by one counter."""
@@ -318,6 +322,27 @@ class Design:
     exchange: Exchange
     step_shift: int = 0  # see `Program.timed`
     memory: Memory | None = None  # the memory from which weights are streamed; None: all weights stay
+    # None: jobs are constants
+    capacity: Capacity = None
+
+    @property
+    def job_places(self) -> int:
+        """Jobs of which the hardware knows."""
+        return self.capacity[0] if self.capacity else len(self.jobs)
+
+    @property
+    def most_steps(self) -> int:
+        return self.capacity[1] if self.capacity else max(job.steps for job in self.jobs)
+
+    @cached_property
+    def table_jobs(self) -> tuple[Job, ...]:
+        """The jobs, and behind them places of the table that nobody posts."""
+        free = range(len(self.jobs), self.job_places)
+        return (*self.jobs, *(Job(each, "", 0, 0, 0, 0, (), 0, each) for each in free))
+
+    def job_rows(self, plan: CorePlan) -> tuple[JobRow | None, ...]:
+        """What a core knows of these."""
+        return plan.jobs + (None,) * (self.job_places - len(plan.jobs))
 
     @cached_property
     def programs(self) -> tuple[tuple[CorePlan, Program], ...]:

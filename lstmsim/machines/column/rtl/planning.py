@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from math import prod
 from typing import NamedTuple
 
 from lstmsim.base.records import record
@@ -15,6 +16,7 @@ from lstmsim.machines.column.plan import Plan
 from lstmsim.machines.column.plan import places as places_of
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.plan import (
+    Capacity,
     CorePlan,
     Design,
     Job,
@@ -355,8 +357,10 @@ def _write(one: _Pass, node: str) -> WriteRow:
     )
 
 
-def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None) -> Design:
-    """Plan the hardware of a scenario."""
+def design(
+    scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None, capacity: Capacity = None
+) -> Design:
+    """Plan the hardware of a scenario; capacity: see `Design`."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
@@ -371,12 +375,12 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     )
     timed = 1 << shift
     does = tuple((models[part.model], part) for part in chosen)
-    plans = tuple(_core(number, core, does, jobs, started, timed) for number, core in enumerate(chip.cores))
+    plans = tuple(_core(number, core, does, jobs, started, timed, capacity) for number, core in enumerate(chip.cores))
     memory = chip.memory if weights is not None and weights.tight else None
     if memory is not None and weights is not None:
         plans = tuple(streaming(each, jobs, weights) for each in plans)
     names = tuple(_name(*each) for each in does)
-    more = (posted, queues, chosen, chip.exchange, shift, memory)
+    more = (posted, queues, chosen, chip.exchange, shift, memory, capacity)
     return Design(scenario.name, names, plans, jobs, precision, chip.frequency_mhz, *more)
 
 
@@ -446,10 +450,12 @@ class _Mine:
     core: ColumnCore
     models: tuple[tuple[Model, Part], ...]  # all parts of models
     jobs: tuple[Job | None, ...]  # all jobs in posting order; None for those that may not run on the core
+    capacity: Capacity = None  # see `Design`
 
     def steps(self, model: int) -> int:
         """The most steps of a job of that model; 0 if none runs here."""
-        return max((job.steps for job in self.jobs if job is not None and job.model == model), default=0)
+        most = max((job.steps for job in self.jobs if job is not None and job.model == model), default=0)
+        return self.capacity[1] if most and self.capacity else most
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -478,8 +484,9 @@ def _core(
     jobs: tuple[Job, ...],
     started: frozenset[int],
     timed: int,
+    capacity: Capacity,
 ) -> CorePlan:
-    mine = _Mine(core, models, tuple(job if number in job.cores else None for job in jobs))
+    mine = _Mine(core, models, tuple(job if number in job.cores else None for job in jobs), capacity)
     kinds = mine.kinds
     places: list[dict[tuple[int, str], Region]] = []
     for index, (model, part) in enumerate(models):
@@ -502,16 +509,13 @@ def _core(
         programs.append(program)
     rows, frame_words, initial_words = _job_rows(mine, programs, places, most_turns, started)
     stages = [row for program in programs if program for row in program.stages]
+    most = max([mine.steps(index) for index, (_, part) in enumerate(models) if part.split], default=0)
     return CorePlan(
         number=number,
         core=core,
         kinds=kinds,
         programs=tuple(programs),
-        memories=_memories(
-            kinds,
-            places,
-            timed * max([mine.steps(index) for index, (_, part) in enumerate(models) if part.split], default=0),
-        ),
+        memories=_memories(kinds, places, timed * most),
         jobs=rows,
         rows=max((row.gates * max(row.units, row.last_units) for row in stages), default=1),
         weight_words=starts.weight,
@@ -565,6 +569,8 @@ def _job_rows(
             own, initial = initial, initial + turns
         end = start + (job.steps - 1) * groups * reads_x
         rows.append(JobRow(start, end, x_starts, write_starts, own, h_starts))
+    if mine.capacity and frame:
+        frame = prod(mine.capacity) * max(-(-model.layers[0].input // mine.core.ep) for model, _ in mine.models)
     return tuple(rows), frame, initial
 
 

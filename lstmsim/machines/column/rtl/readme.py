@@ -173,7 +173,8 @@ _MAP = """\
 `host_write` puts `host_data` at `host_address`: bits 31..28 are the space, 27..24 the core (15: all cores), 23..0 the
 place inside. A word of more than 32 bits is written in parts, the lowest one first. Its place is its address times the
 number of its parts (rounded up to a power of two), plus the part. What is written in a cycle is there in the next one.
-The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not on the bus."""
+The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not on the bus. With `--most-jobs` what the
+design knows of jobs is on the bus: space 7, the words of `data/jobs.hex`, all of them before a job is posted."""
 
 _HOST = """\
 * It writes the memories by the bus, during the reset or later. A line of `data/*.hex` is such a write: address and

@@ -190,7 +190,7 @@ def _counts(design: Design) -> list[tuple[str, int]]:
     bits = ("weight_bits", "vector_bits", "accumulator_bits", "multiplier_bits", "tail_bits")
     return [
         ("CORES", len(plans)),
-        ("JOBS", len(design.jobs)),
+        ("JOBS", design.job_places),
         ("POSTED", design.posted),
         ("SPLITS", int(design.split)),
         ("STEP_SHIFT", design.step_shift),
@@ -251,18 +251,18 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
 
 def _job_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     model = bits_of(len(design.models) - 1)
-    made = columns("J", design.jobs, f"model={model} steps=STEP arrival frame_interval", wide)
-    made += columns("J", design.jobs, "parent=JOB member", wide)
+    made = columns("J", design.table_jobs, f"model={model} steps=STEP arrival frame_interval", wide)
+    made += columns("J", design.table_jobs, "parent=JOB member", wide)
     # the next job of the same queue, or how many jobs there are
     behind: dict[int, int] = {}
     nexts = []
-    posted = design.jobs[: design.posted]
+    posted = design.table_jobs if design.capacity else design.jobs[: design.posted]
     for number, job in reversed(list(enumerate(posted))):
         nexts.append(behind.get(job.queue, len(posted)))
         behind[job.queue] = number
-    parents = [job.parent for job in design.jobs[len(posted) :]]
+    parents = [job.parent for job in design.table_jobs[len(posted) :]]
     more = tuple(len(posted) + parents.index(each) if each in parents else 0 for each in range(len(posted)))
-    most = tuple(max(job.members for job in design.jobs if job.parent == each) for each in range(len(posted)))
+    most = tuple(max(job.members for job in design.table_jobs if job.parent == each) for each in range(len(posted)))
     return [
         *made,
         Column("J_NEXT", tuple(nexts[::-1]), wide["W_JOBS"]),
@@ -347,7 +347,7 @@ def _first_vectors(design: Design) -> Iterator[dict[WriteRow, int]]:
 
 def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     # where a job may not run, all is 0
-    rows = [row or JobRow(0, 0, (), ()) for plan in design.cores for row in plan.jobs]
+    rows = [row or JobRow(0, 0, (), ()) for plan in design.cores for row in design.job_rows(plan)]
     return columns(
         "JC",
         rows,
@@ -360,7 +360,7 @@ def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
 
 def _job_row_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     most = 1 << (_most_rows(design) - 1).bit_length()
-    rows = [row for plan in design.cores for row in plan.jobs]
+    rows = [row for plan in design.cores for row in design.job_rows(plan)]
 
     def filled(name: str) -> tuple[int, ...]:
         every = (() if row is None else getattr(row, name) for row in rows)

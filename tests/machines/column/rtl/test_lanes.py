@@ -77,6 +77,7 @@ class Nodes:
         )
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_node_is_exact_for_all_formats_widths_and_latencies(tmp_path: Path) -> None:
     nodes = Nodes(seed=1)

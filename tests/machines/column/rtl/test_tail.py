@@ -65,6 +65,7 @@ def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
             assert lines == work.lines(blocks, trace)
 
 
+@pytest.mark.slow
 @needs_icarus
 # the examples of the generated hardware as a whole go through the tail too
 @settings(max_examples=max(2, EXAMPLES // 13))

@@ -17,7 +17,7 @@ from tests.machines.multicore.chips import TOY, changed, unchecked
 from tests.machines.multicore.lines.random_runs import random_case
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "28"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "19"))
 needs_library = pytest.mark.skipif(OWN_LIBRARY.absence is not None, reason="the caches' library is missing")
 BOTH = [PlainCaches, pytest.param(NativeCaches, marks=needs_library)]
 SPACE = (Array("A", 0, 8192), Array("C", 8192, 100, shared=True))

@@ -49,6 +49,7 @@ def test_presets_hash(chip: str, sets: int) -> None:
     assert (view.llc_hash, view.llc_sets) == ("xor", sets)
 
 
+@pytest.mark.slow
 def test_weights_of_a_wide_layer_stay_in_last_level_caches_that_have_room_for_them() -> None:
     """One step of an LSTM with 1,024 units on 64 threads: 16 caches of 262,144 lines, weights of 524,288 lines."""
     from lstmsim.studies.gemm.run import run_gemm

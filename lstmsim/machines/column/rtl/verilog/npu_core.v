@@ -2,8 +2,8 @@
 `default_nettype none
 
 module npu_core (
-  clock, reset, admit, admit_job, results, ended, active, parent, home, cores, links, links_data, sending, link,
-  link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word,
+  clock, reset, jobs_table, admit, admit_job, results, ended, active, parent, home, cores, links, links_data, sending,
+  link, link_data, s_granted, s_asks, s_block, s_burst, s_place, s_arrives, s_write, s_write_place, s_word,
   frames_posted, host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
@@ -205,9 +205,10 @@ module npu_core (
   generate
     if (STREAMS != 0) begin : streamed
       npu_stream #(.CORE(CORE)) stream (
-        .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .o_valid(o_valid), .o_thread(o_thread),
-        .o_row(o_row), .o_block(o_block), .o_weight(o_weight), .o_last(o_last), .granted(s_granted), .asks(s_asks),
-        .ask_block(s_block), .ask_burst(s_burst), .ask_place(s_place), .weight(weight)
+        .clock(clock), .reset(reset), .jobs_table(jobs_table), .admit(admit), .admit_job(admit_job),
+        .o_valid(o_valid), .o_thread(o_thread), .o_row(o_row), .o_block(o_block), .o_weight(o_weight),
+        .o_last(o_last), .granted(s_granted), .asks(s_asks), .ask_block(s_block), .ask_burst(s_burst),
+        .ask_place(s_place), .weight(weight)
       );
     end else begin : stays
       assign weight = o_weight;
@@ -216,7 +217,7 @@ module npu_core (
   endgenerate
 
   npu_issue #(.CORE(CORE), .EARLY(EARLY)) issue (
-    .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
+    .clock(clock), .reset(reset), .jobs_table(jobs_table), .admit(admit), .admit_job(admit_job), .ended(ended),
     .frames_posted(frames_posted), .home(home), .arrives(s_arrives), .v_valid(p_valid), .v_thread(p_thread),
     .v_counter(p_counter), .v_units(p_units), .v_last(p_last), .f_valid(f_valid), .f_thread(f_thread),
     .o_valid(o_valid), .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step),
@@ -228,20 +229,20 @@ module npu_core (
   );
 
   npu_tail #(.CORE(CORE), .EARLY(EARLY)) tail (
-    .clock(clock), .reset(reset), .b_valid(b_valid), .b_thread(b_thread), .b_job(b_job), .b_row(b_row),
-    .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units),
-    .b_constant(b_constant), .b_write(b_write), .t_valid(t_valid), .t_thread(t_thread), .t_job(t_job),
-    .t_row(t_row), .t_segment(t_segment), .t_step(t_step), .t_block(t_block), .t_bank(t_bank), .t_turn(t_turn),
-    .t_number(t_number), .t_unit(t_unit), .t_units(t_units), .t_constant(t_constant), .t_parameter(t_parameter),
-    .t_write(t_write), .t_zero(t_zero), .t_initial(t_initial), .t_last_turn(t_last_turn),
+    .clock(clock), .reset(reset), .jobs_table(jobs_table), .b_valid(b_valid), .b_thread(b_thread), .b_job(b_job),
+    .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit),
+    .b_units(b_units), .b_constant(b_constant), .b_write(b_write), .t_valid(t_valid), .t_thread(t_thread),
+    .t_job(t_job), .t_row(t_row), .t_segment(t_segment), .t_step(t_step), .t_block(t_block), .t_bank(t_bank),
+    .t_turn(t_turn), .t_number(t_number), .t_unit(t_unit), .t_units(t_units), .t_constant(t_constant),
+    .t_parameter(t_parameter), .t_write(t_write), .t_zero(t_zero), .t_initial(t_initial), .t_last_turn(t_last_turn),
     .t_last_block(t_last_block), .t_last_step(t_last_step), .d_valid(d_valid), .d_thread(d_thread), .d_job(d_job),
     .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block), .d_bank(d_bank), .d_turn(d_turn),
     .d_number(d_number), .d_unit(d_unit), .d_units(d_units), .d_constant(d_constant), .d_parameter(d_parameter),
-    .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial), .d_last_turn(d_last_turn),
-    .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid), .w_thread(w_thread),
-    .w_counter(w_counter), .w_units(w_units), .w_last(w_last), .w_element(w_element), .w_count(w_count),
-    .v_valid(v_valid), .v_thread(v_thread), .v_counter(v_counter), .v_units(v_units), .v_last(v_last),
-    .f_valid(f_valid), .f_thread(f_thread), .e_valid(results), .home(home)
+    .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial), .d_last_turn(d_last_turn), .d_last_block(d_last_block),
+    .d_last_step(d_last_step), .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units),
+    .w_last(w_last), .w_element(w_element), .w_count(w_count), .v_valid(v_valid), .v_thread(v_thread),
+    .v_counter(v_counter), .v_units(v_units), .v_last(v_last), .f_valid(f_valid), .f_thread(f_thread),
+    .e_valid(results), .home(home)
   );
 
 `ifndef NPU_TIMING_ONLY

@@ -3,7 +3,7 @@
 `default_nettype none
 
 module npu_issue (
-  clock, reset,
+  clock, reset, jobs_table,
   admit, admit_job, ended, frames_posted, home, arrives,
   v_valid, v_thread, v_counter, v_units, v_last,
   f_valid, f_thread,
@@ -98,9 +98,9 @@ module npu_issue (
   wire [THREADS-1:0] draining;
   wire [THREADS-1:0] grant;
 
-  // How each job begins: constant, because a thread that takes a job must know two of its tiles at once.
+  // How each job begins: a thread that takes a job must know two of its tiles at once.
   localparam W_BEGIN = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 2;
-  localparam [JOBS*B_WORD_B-1:0] BEGINS = B_PART[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
+  wire [JOBS*B_WORD_B-1:0] begins = B_PART[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
   genvar t;
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : threads
@@ -115,9 +115,9 @@ module npu_issue (
       wire [W_PLACE-1:0] third_place;
       wire single;
       wire couple;
-      assign {first, first_waits, second, second_waits, third_place, single, couple} = BEGINS[job*B_WORD_B +: W_BEGIN];
+      assign {first, first_waits, second, second_waits, third_place, single, couple} = begins[job*B_WORD_B +: W_BEGIN];
       npu_thread #(.CORE(CORE), .THREAD(t), .EARLY(EARLY)) thread (
-        .clock(clock), .reset(reset),
+        .clock(clock), .reset(reset), .jobs_table(jobs_table),
         .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready),
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames(frames),

@@ -5,7 +5,7 @@
 // The thread's parts of the vector memories and of the banks are not in the tile yet.
 `default_nettype none
 
-module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of_job);
+module npu_nest (jobs_table, job, steps, place, tile, block_word, waits, next_place, last_of_job);
   parameter CORE = 0;
   `include "npu_nest.vh"
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];

@@ -7,7 +7,7 @@
 module npu_stream #(
   parameter CORE = 0
 ) (
-  clock, reset, admit, admit_job, o_valid, o_thread, o_row, o_block, o_weight, o_last, granted,
+  clock, reset, jobs_table, admit, admit_job, o_valid, o_thread, o_row, o_block, o_weight, o_last, granted,
   asks, ask_block, ask_burst, ask_place, weight
 );
 `include "npu_stream.vh"

@@ -12,7 +12,7 @@ module npu_tail #(
   // 1: the bundle v_* says what w_* says a cycle later.
   parameter EARLY = 0
 ) (
-  clock, reset,
+  clock, reset, jobs_table,
   b_valid, b_thread, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write,
   t_valid, t_thread, t_job, t_row, t_segment, t_step, t_block, t_bank, t_turn, t_number, t_unit, t_units, t_constant,
   t_parameter, t_write, t_zero, t_initial, t_last_turn, t_last_block, t_last_step,

@@ -7,7 +7,7 @@
 `default_nettype none
 
 module npu_thread (
-  clock, reset,
+  clock, reset, jobs_table,
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
   frames,
   v_valid, v_thread, v_counter, v_units, v_last,
@@ -116,7 +116,7 @@ module npu_thread (
   wire [W_PLACE-1:0] next_place;
   wire last_of_job;
   npu_nest #(.CORE(CORE)) nest (
-    .job(job), .steps(J_STEPS[job * J_STEPS_B +: W_STEP]), .place(place),
+    .jobs_table(jobs_table), .job(job), .steps(J_STEPS[job * J_STEPS_B +: W_STEP]), .place(place),
     .tile(coming[W_BLOCK_WORD +: W_TILE]), .block_word(coming[W_BLOCK_WORD-1:0]), .waits(coming_waits),
     .next_place(next_place), .last_of_job(last_of_job)
   );

@@ -91,6 +91,12 @@ module npu_top (
   wire [CONTEXTS-1:0] admit;
   wire [CONTEXTS*W_JOB-1:0] admit_job;
 
+  // What the host has said of the jobs, where it says it.
+  wire [JOB_TABLE_BITS-1:0] table_of_jobs;
+  npu_jobs jobs (
+    .clock(clock), .host_write(host_write), .host_address(host_address), .host_data(host_data), .words(table_of_jobs)
+  );
+
   npu_dispatch dispatch (
     .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .ended(ended), .admit(admit), .admit_job(admit_job)
   );
@@ -137,7 +143,7 @@ module npu_top (
       end else begin : built
         wire [OUTPUTS*WORD-1:0] words;
         npu_core #(.CORE(g)) core (
-          .clock(clock), .reset(reset),
+          .clock(clock), .reset(reset), .jobs_table(table_of_jobs),
           .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
           .results(results[g*STRIDE +: THREADS]), .ended(ended[g*STRIDE +: THREADS]),
           .active(active[g*STRIDE +: THREADS]), .parent(parents[g*STRIDE*W_JOB +: THREADS*W_JOB]),

@@ -101,7 +101,7 @@ module npu_bridge #(
   reg gather_wait;
   wire [31:0] gathered = {payload_byte, word[31:8]};
   wire [3:0] space = bus_address[31:28];
-  wire may_write = (space >= 1 && space <= 6) || space == 8 || space == 10;
+  wire may_write = (space >= 1 && space <= 8) || space == 10;
   wire may_read = space == 9 || space == 10;
 
   // --- an answer: length, number, status, payload, CRC ---

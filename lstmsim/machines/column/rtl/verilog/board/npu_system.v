@@ -41,6 +41,11 @@ module npu_system (
     if (to_schedule && place[0]) what_cells[place[W_ENTRY:1]] <= bus_data;
     if (control && place == 3) entries <= bus_data[W_ENTRY-1:0];
   end
+  // How many jobs have ended when the run has: fewer than there is room for, where the host writes the table of jobs.
+  reg [W_JOBS-1:0] awaited;
+  always @(posedge clock)
+    if (reset) awaited <= JOBS;
+    else if (control && place == 4) awaited <= bus_data[W_JOBS-1:0];
 
   localparam [1:0] IDLE = 0;
   localparam [1:0] STAGING = 1;
@@ -224,7 +229,7 @@ module npu_system (
     for (c = 0; c < CONTEXTS; c = c + 1)
       ended_now = ended_now + jobs_ended[c];
   end
-  assign all_ended = state == RUNNING && !first && ended_now == JOBS;
+  assign all_ended = state == RUNNING && !first && ended_now == awaited;
   always @(posedge clock) begin
     seen_valid <= chip_reset ? {MEMORIES{1'b0}} : h_valid;
     seen <= said;

@@ -18,7 +18,7 @@ module npu_wishbone (
   output wire ended
 );
   wire [3:0] space = adr[31:28];
-  wire may = we ? (space >= 1 && space <= 6) || space == 8 || space == 10 : space == 9 || space == 10;
+  wire may = we ? (space >= 1 && space <= 8) || space == 10 : space == 9 || space == 10;
   // A read is under way: its word comes some cycles later.
   reg reading;
   wire begins = cyc && stb && !reading && !ack && !err;

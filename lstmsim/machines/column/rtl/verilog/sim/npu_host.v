@@ -37,7 +37,8 @@ module npu_host (clock, loaded, jobs_posted, frames_job, frames_posted, host_wri
         2: file = $fopen("data/constants.hex", "r");
         3: file = $fopen("data/tables.hex", "r");
         4: file = $fopen("data/parameters.hex", "r");
-        default: file = $fopen("data/initial.hex", "r");
+        5: file = $fopen("data/initial.hex", "r");
+        default: file = $fopen("data/jobs.hex", "r");
       endcase
       files_read = files_read + 1;
     end
@@ -49,7 +50,7 @@ module npu_host (clock, loaded, jobs_posted, frames_job, frames_posted, host_wri
       words = 1;
       while (fields != 2 && words != 0) begin
         if (file == 0) begin
-          if (files_read == 6) words = 0;
+          if (files_read == 7) words = 0;
           else next_file;
         end else begin
           fields = $fscanf(file, "%h %h\n", address, data);
