@@ -77,9 +77,10 @@ class Part:
         shares: Numbers = self.table(list(ns)) @ np.array(list(ns.values())) / self.ns - 1
         return shares
 
-    def pairs(self, ns: Mapping[str, float]) -> float:
+    @staticmethod
+    def pairs(errors: Numbers) -> float:
         """The factor within which the ratio of two designs' times is told, for `PAIRS` of all pairs."""
-        logs = np.log1p(self.errors(ns))
+        logs = np.log1p(errors)
         apart = [abs(one - two) for one, two in combinations(logs, 2)]
         return float(np.exp(np.quantile(apart, PAIRS, method="higher")))
 
@@ -98,10 +99,10 @@ class Builds:
 
     @property
     def enough(self) -> bool:
-        """Whether all designs of the fit are there, some that are held out, and one with several seeds."""
-        from experiments.clock.draw import FIT
+        """Whether all designs of the fit are there, half of those held out, and one with several seeds."""
+        from experiments.clock.draw import FIT, HELD_OUT
 
-        return len(self.fit.ns) == FIT and len(self.held_out.ns) > 0 and len(self.rows) > len(self.first)
+        return len(self.fit.ns) == FIT and 2 * len(self.held_out.ns) >= HELD_OUT and len(self.rows) > len(self.first)
 
     def _part(self, numbers: range) -> Part:
         from experiments.clock.draw import drawn, scenario_of
@@ -154,6 +155,7 @@ class Builds:
             own["within"] == other["within"] and other["median"] - own["median"] > self.placement / 2
         )
         used = model if better else null
+        errors = self.held_out.errors(used)
         first, facts = self.first[0], self.fit.facts
         return {
             "family": "ECP5, speed grade 6",
@@ -174,9 +176,10 @@ class Builds:
             },
             "fitted": len(facts),
             "held_out": len(self.held_out.ns),
-            **judged(self.held_out.errors(used)),
+            **judged(errors),
             **{f"null_{name}": each for name, each in other.items()},
-            "pairs": round(self.held_out.pairs(used), 4),
+            # the larger one, because few designs that are held out have few pairs
+            "pairs": round(max(self.fit.pairs(self.fit.left_out(list(used))), self.fit.pairs(errors)), 4),
             "placement": round(self.placement, 4),
         }
 

@@ -81,7 +81,8 @@ class ClockModel:
     within, worst, median: share of the latter whose time is told within 15 %; the largest error, and the median, as
         shares of the time after placement.
     null_within, null_worst, null_median: the same of one clock for all.
-    pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out.
+    pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out, and of the
+        fit, each left out in turn.
     placement: largest distance of a clock from the mean over three seeds of placement, a share of it.
     """
 

@@ -307,8 +307,8 @@ class _Design:
             yield (
                 f"Times are cycles over the MHz that the clock model tells for {clock.family}. It was fitted on "
                 f"{clock.fitted} designs, built by {clock.tools} ({clock.source}). The ratio of two times is told "
-                f"within {clock.apart} for 95 % of the pairs of held-out designs: nearer ones cannot be told apart. A "
-                "board's bridge and memory of results are not in it, and may be slower."
+                f"within {clock.apart} for 95 % of the pairs of designs that it did not know: nearer ones cannot be "
+                "told apart. A board's bridge and memory of results are not in it, and may be slower."
                 + (" The table of --out has times at the chip's own clock." if self.request.folder else "")
             )
         elif self.said:
