@@ -156,7 +156,15 @@ class Nest:
     def _packed_place(self, place: _Place) -> _Field:
         firsts = {"row": self.first_row, "pass_row": self.first_row, "read": self.reads[place.row]}
         names = [each.split("=") for each in _PLACE.split()]
-        return _packed(self._fields((width, getattr(place, name) + firsts.get(name, 0)) for name, width in names))
+        fields = self._fields((width, getattr(place, name) + firsts.get(name, 0)) for name, width in names)
+        return _packed([*fields, *((int(each), 1) for each in self._ends(place))])
+
+    def _ends(self, place: _Place) -> tuple[bool, ...]:
+        """What ends there: the read's groups, the row's blocks, its groups of all reads, the row, the job's steps."""
+        last_group, row, _ = self._at(place)
+        last_block = place.block == row.blocks - 1
+        last_tile = last_group and place.read == len(row.reads) - 1
+        return last_group, last_block, last_tile, last_tile and last_block, place.step == self.job.steps - 1
 
     def _next(self, place: _Place) -> tuple[_Place, bool]:
         """The next place, and whether there is none."""

@@ -136,7 +136,8 @@ module npu_row #(
   wire [SLOTS-1:0] to_slots;
   generate
     if (AHEAD) begin : g_ahead
-      reg [W_BANK+SLOTS+1:0] own_add;
+      // Without an initial value Yosys makes the address a part of the memories, and of that one register of all rows.
+      reg [W_BANK+SLOTS+1:0] own_add = 0;
       (* keep *) always @(posedge clock) own_add <= {add_valid, add_first, add_bank, add_slots};
       assign {valid, first, bank, to_slots} = own_add;
     end else begin : g_ahead

@@ -48,8 +48,16 @@ module npu_nest (jobs_table, job, steps, place, tile, block_word, waits, next_pl
   wire [W_UNIT-1:0] unit;
   wire [W_BANK-1:0] bank;
   wire [W_BANK-1:0] row_bank;
+  // What ends here, so that the next place begins at registers: the read's groups, the row's blocks, its groups of all
+  // reads, the row (both of these), the job's steps.
+  wire last_group;
+  wire last_block;
+  wire last_tile;
+  wire row_ends;
+  wire last_step;
   assign {row, pass_row, read, step, block, group, weight, frame_base, frame_stride, x_base, x_stride, write_base,
-    own_base, offset, turn_offset, unit, bank, row_bank} = place;
+    own_base, offset, turn_offset, unit, bank, row_bank,
+    last_group, last_block, last_tile, row_ends, last_step} = place;
 
   // The tables at this place.
   wire [31:0] own_program = CORE * MODELS + J_MODEL[job * J_MODEL_B +: J_MODEL_B];
@@ -74,14 +82,10 @@ module npu_nest (jobs_table, job, steps, place, tile, block_word, waits, next_pl
   // --- the tile ---
 
   wire first_step = step == 0;
-  wire last_step = step == steps - 1'b1;
   wire [W_STEP-1:0] mirrored = steps - 1'b1 - step;
   wire from_frame = source == FRAME;
   wire h0 = lag && first_step;
-  wire last_group = group == groups - 1'b1;
-  wire last_block = block == blocks - 1'b1;
   wire first_tile = read == first_read && group == 0;
-  wire last_tile = read == last_read && last_group;
   wire [W_UNIT-1:0] width = last_group ? last_elements : EP;
 
   wire [31:0] job_row = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row * P_NUMBER_B +: W_ROW];
@@ -137,7 +141,6 @@ module npu_nest (jobs_table, job, steps, place, tile, block_word, waits, next_pl
   wire row_order = COLUMN == 0;
   wire next_group = row_order || last_block;
   wire read_ends = next_group && last_group;
-  wire row_ends = last_tile && last_block;
   wire next_block = row_order ? last_tile : !last_block;
   wire [W_BANK-1:0] bank_behind = bank == BANKS - 1 ? {W_BANK{1'b0}} : bank + 1'b1;
   // In `layer` order a step's end is that of its pass, in `step` order that of all layers.
@@ -214,8 +217,33 @@ module npu_nest (jobs_table, job, steps, place, tile, block_word, waits, next_pl
     : write_base;
   wire [W_ELEMENT-1:0] to_own_base = new_step ? write_base : own_base;
   wire [W_BANK-1:0] to_row_bank = row_ends ? bank_behind : row_bank;
+
+  // What ends there, of every place that may be the next one.
+  wire [W_READ-1:0] read_behind = read + 1'b1;
+  wire [W_READ-1:0] read_of_row = P_READ[row_behind * P_READ_B +: W_READ];
+  wire [W_READ-1:0] last_read_of_row = P_LAST_READ[row_behind * P_LAST_READ_B +: W_READ];
+  wire group_before = groups == group + 2'd2;
+  wire group_behind = R_GROUPS[read_behind * R_GROUPS_B +: W_GROUP] == 1;
+  wire group_first = R_GROUPS[first_read * R_GROUPS_B +: W_GROUP] == 1;
+  wire group_of_row = R_GROUPS[read_of_row * R_GROUPS_B +: W_GROUP] == 1;
+  wire tile_before = group_before && read == last_read;
+  wire tile_behind = group_behind && read_behind == last_read;
+  wire tile_first = group_first && first_read == last_read;
+  wire tile_of_row = group_of_row && read_of_row == last_read_of_row;
+  wire block_before = blocks == block + 2'd2;
+  wire block_of_row = P_BLOCKS[row_behind * P_BLOCKS_B +: W_BLOCK] == 1;
+  // Behind this group, this tile, this block, if the row goes on.
+  wire group_on = !last_group ? group_before : last_tile ? group_first : group_behind;
+  wire tile_on = !last_group ? tile_before : last_tile ? tile_first : tile_behind;
+  wire block_on = last_block ? blocks == 1 : block_before;
+  wire to_last_group = row_ends ? group_of_row : next_group ? group_on : last_group;
+  wire to_last_block = row_ends ? block_of_row : !row_order || last_tile ? block_on : last_block;
+  wire to_last_tile = row_ends ? tile_of_row : next_group ? tile_on : last_tile;
+  wire to_row_ends = to_last_tile && to_last_block;
+  wire to_last_step = new_pass ? steps == 1 : new_step ? steps == step + 2'd2 : last_step;
   assign next_place = {to_row, to_pass_row, to_read, to_step, to_block, to_group, to_weight, to_frame_base, frame_move,
-    to_x_base, x_move, to_write_base, to_own_base, to_offset, to_turn_offset, to_unit, to_bank, to_row_bank};
+    to_x_base, x_move, to_write_base, to_own_base, to_offset, to_turn_offset, to_unit, to_bank, to_row_bank,
+    to_last_group, to_last_block, to_last_tile, to_row_ends, to_last_step};
 endmodule
 
 `default_nettype wire

@@ -246,16 +246,11 @@ module npu_thread (
       more <= more && !last_of_job;
       place <= next_place;
     end
-    // A new job, perhaps in the cycle in which the one before it finishes.
-    if (admit) begin
-      occupied <= 1'b1;
+    // What a job begins with is there before it is known whether there is one: nothing else needs these registers while
+    // the thread has no tile, and its last one has issued long before the job finishes. So the admission, the end of a
+    // long path, goes to few registers.
+    if (reset || !working) begin
       job <= admit_job;
-      working <= 1'b1;
-      ready <= first_ready;
-      credits <= BANKS;
-      no_bank <= 1'b0;
-      arrived <= 0;
-      may <= first_ready && !comes_first;
       now <= own_first;
       waits <= first_waits;
       has_behind <= !single;
@@ -263,6 +258,16 @@ module npu_thread (
       behind_waits <= second_waits;
       more <= !single && !couple;
       place <= third_place;
+    end
+    // A new job, perhaps in the cycle in which the one before it finishes.
+    if (admit) begin
+      occupied <= 1'b1;
+      working <= 1'b1;
+      ready <= first_ready;
+      credits <= BANKS;
+      no_bank <= 1'b0;
+      arrived <= 0;
+      may <= first_ready && !comes_first;
     end
   end
 endmodule

@@ -12,6 +12,6 @@ localparam W_CHECK = 1 + W_COUNTER + W_STEP + W_UNIT;
 localparam W_WAITS = 1 + W_STEP + CHECKS * W_CHECK;
 // What a link brings: valid, job, counter, units, last, element, count.
 localparam W_LINK = 2 + W_JOB + W_COUNTER + 2 * W_UNIT + W_ELEMENT;
-// A place in a loop nest.
+// A place in a loop nest, with five bits of what ends there.
 localparam W_PLACE = 2 * W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + 2 * W_FRAME + 4 * W_ELEMENT
-  + 2 * W_UNIT + W_TURN + 2 * W_BANK;
+  + 2 * W_UNIT + W_TURN + 2 * W_BANK + 5;
