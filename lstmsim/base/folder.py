@@ -111,10 +111,14 @@ def refuse_changed(folder: str, reads: Callable[[str], bool], again: str) -> Non
         raise InputError(Mistake(os.path.join(folder, LIST), f"is missing or empty, expected a list of files; {again}"))
     read = sorted(name for name in known if reads(name))
     wrong = {name: words for name in read if (words := _changed(_content(real, name), known[name]))}
-    for part in dict.fromkeys(name.rpartition("/")[0] for name in read):
-        there = os.listdir(_path(real, part)) if os.path.isdir(_path(real, part)) else []
-        new = sorted({f"{part}/{each}" for each in there} - {*read})
-        wrong |= {name: "is none of lstmsim's, expected no such file" for name in new if reads(name)}
+    # in all of the folder: a list that was cut short does not name a part of it
+    there = (
+        os.path.relpath(os.path.join(path, each), real).replace(os.sep, "/")
+        for path, folders, names in os.walk(real)
+        for each in (*folders, *names)
+    )
+    new = sorted(name for name in there if reads(name) and name not in known)
+    wrong |= dict.fromkeys(new, f"is not in {LIST}, expected no such file")
     if wrong:
         mistakes = [Mistake(os.path.join(folder, *name.split("/")), wrong[name]) for name in [*wrong][:_SAID]]
         more = f"{len(wrong) - _SAID:,} more files are not as they were written; " if len(wrong) > _SAID else ""

@@ -111,7 +111,9 @@ def table_mistakes(design: Design) -> list[Mistake]:
     mistakes += [
         Mistake(f"jobs.{job.index}.steps", f"{job.steps} {text} {steps}") for job in design.jobs if job.steps > steps
     ]
-    return mistakes
+    # the frames of the jobs at hand are few, those of a full table may be too many
+    text = f"with frames of {most:,} jobs of {steps:,} steps,"
+    return [*mistakes, *(Mistake("most_jobs", f"{text} {each.sentence}") for each in too_large(design))]
 
 
 def synthesis_remarks(design: Design) -> tuple[str, ...]:

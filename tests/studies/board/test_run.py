@@ -219,7 +219,15 @@ def test_a_folder_with_a_file_that_is_not_as_it_was_written_is_refused_before_a_
     (design / "data/own.hex").write_text("0 1\n")
     done = runner.call("board", "run", str(design), "--port", port)
     (design / "data/own.hex").unlink()
-    assert "data/own.hex: is none of lstmsim's, expected no such file" in joined(done)
+    assert "data/own.hex: is not in files.sha256, expected no such file" in joined(done)
+    # of a list that was cut short nothing follows about the files behind
+    path = design / "files.sha256"
+    text = path.read_text()
+    path.write_text("".join(line for line in text.splitlines(keepends=True) if " board/" in line))
+    done = runner.call("board", "run", str(design), "--port", port)
+    path.write_text(text)
+    assert done.exit_code == 2
+    assert f"data/{names[0]}: is not in files.sha256, expected no such file" in joined(done)
 
 
 def test_verilog_that_was_edited_is_refused_where_it_is_simulated(design: Path) -> None:

@@ -99,6 +99,7 @@ def test_a_wrong_table_is_seen(first: Path, tmp_path: Path) -> None:
         ([(0, 1, 0, 0)], {}, "is another one than this scenario needs"),
         (FIRST, {"most_steps": 7}, "is another one than this scenario needs"),
         (FIRST, {"most_jobs": None}, "only with most_jobs"),
+        (FIRST, {"most_jobs": 256, "most_steps": 65536}, "256 jobs of 65,536 steps, the frames of core 0 need"),
     ],
 )
 def test_what_does_not_fit_is_refused(
