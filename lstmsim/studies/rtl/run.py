@@ -124,8 +124,8 @@ def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
             raise InputError(Mistake("netlist_of", text)) from error
         if not same:
             text = (
-                "chip, models (in this order), their numbers (which precision.calibration keeps), most_jobs and most_steps "
-                "must be the same"
+                "chip, models (in this order), their numbers (which precision.calibration keeps), most_jobs and "
+                "most_steps must be the same"
             )
             raise InputError(Mistake("netlist_of", f"{path} is another one than this scenario needs: {text}"))
 

@@ -411,7 +411,9 @@ def _state_wire(core: CoreLanes, kind: int, name: str, state: lane_module.StateW
 
 
 def _state_log(core: CoreLanes, kind: int, name: str, state: lane_module.StateWrite) -> Iterator[str]:
-    yield f"      if ({_lanes_deep(core)}.k{kind}_on{state.segment}_{state.cycle}) begin"
+    # what a reset has cut short is still computed, and written where nobody reads it before the new run has written
+    valid = f"{_core(core)}.d_valid[D_{core.plan.number} + {state.cycle}]"
+    yield f"      if ({_lanes_deep(core)}.k{kind}_on{state.segment}_{state.cycle} && {valid}) begin"
     yield f"        {name}_word = {name};"
     yield f"        for ({name}_i = 0; {name}_i < {core.plan.core.tail_width}; {name}_i = {name}_i + 1)"
     yield f"          if ({name}_i >= {_field_deep(core, 'units', state.cycle)})"

@@ -281,7 +281,8 @@ module npu_core (
     for (m = 0; m < OUTPUTS; m = m + 1) begin : visible
       localparam integer AT = CONVERT + M_VISIBLE_CYCLES[(FIRST + m) * M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B] - 1;
       // Slot 0 is h; the others are read by later stages only.
-      assign h_valid[m] = w_valid[m] && M_SLOT[(FIRST + m) * M_SLOT_B +: M_SLOT_B] == 0;
+      // What a reset cuts short is not visible behind it.
+      assign h_valid[m] = w_valid[m] && !reset && M_SLOT[(FIRST + m) * M_SLOT_B +: M_SLOT_B] == 0;
       assign h_job[m*W_JOB +: W_JOB] = d_job[AT*W_JOB +: W_JOB];
       assign h_row[m*W_ROW +: W_ROW] = d_row[AT*W_ROW +: W_ROW];
       assign h_step[m*W_STEP +: W_STEP] = d_step[AT*W_STEP +: W_STEP];
