@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 import json
 import os
 import re
@@ -55,17 +54,6 @@ def wanted(lane: int, lanes: int) -> Iterator[tuple[int, int]]:
     yield from ((number, seed) for number, seed in every if number % lanes == lane)
 
 
-def modules() -> str:
-    """The Verilog that is the same in every design, as the first digits of a hash."""
-    import lstmsim
-
-    folder = Path(lstmsim.__file__).parent / "machines" / "column" / "rtl" / "verilog"
-    own = hashlib.sha256()
-    for path in sorted(each for each in folder.iterdir() if each.suffix in (".v", ".vh")):
-        own.update(path.name.encode() + path.read_bytes())
-    return own.hexdigest()[:12]
-
-
 class Tools:
     """Yosys and nextpnr, by their usual names or as `yowasp-...`."""
 
@@ -96,6 +84,7 @@ def built(number: int, seed: int, folder: Path, tools: Tools) -> dict[str, Any]:
     """Build a design; its row."""
     import lstmsim
     from experiments.clock.draw import drawn, scenario_of
+    from lstmsim.machines.column.clock import modules
 
     keys, own, verilog = drawn()[number], folder / f"{number}-{modules()}", modules()
     scenario = scenario_of(keys)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.clock.build import modules
 from experiments.clock.draw import FIT, HELD_OUT, SEED, VALUES, repeated
 from experiments.clock.model import CLOSE, Builds, judged
+from lstmsim.machines.column.clock import modules
 
 _NAMES = ("cell", "layers", "hidden", "input", "ep", "vp", "threads", "tail_width", "convert", "formats", "shift")
 

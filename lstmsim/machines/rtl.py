@@ -84,6 +84,7 @@ class ClockModel:
     pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out, and of the
         fit, each left out in turn.
     placement: largest distance of a clock from the mean over three seeds of placement, a share of it.
+    current: whether these modules are the ones that are written now; others may reach another clock.
     """
 
     family: str
@@ -106,6 +107,7 @@ class ClockModel:
     null_median: float
     pairs: float
     placement: float
+    current: bool = True
 
     @property
     def name(self) -> str:
@@ -124,4 +126,5 @@ class ClockModel:
         told = round(self.within * self.held_out), round(self.null_within * self.held_out)
         own = f"{told[0]} of {self.held_out} held-out designs within 15 %, worst {100 * self.worst:.0f} %"
         null = f"one clock for all: {told[1]}, worst {100 * self.null_worst:.0f} %"
-        return own if self.null else f"{own}; {null}"
+        older = "" if self.current else "; built from earlier Verilog than is written now"
+        return f"{own if self.null else f'{own}; {null}'}{older}"
