@@ -110,6 +110,7 @@ def files(path: Path) -> list[str]:
     return [name for name in zipfile.ZipFile(path).namelist() if any(room in name for room in ("native", *ROOMS))]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_wheel_carries_the_libraries_and_the_tag_of_the_platform(checkout: Path, tmp_path: Path) -> None:
     made = wheel(checkout)
@@ -127,6 +128,7 @@ def test_a_wheel_carries_the_libraries_and_the_tag_of_the_platform(checkout: Pat
     assert not list(checkout.rglob("_core.*")), "a wheel leaves nothing in the checkout"
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_an_editable_install_has_the_libraries_beside_their_sources(checkout: Path) -> None:
     edit(checkout)
@@ -147,6 +149,7 @@ def test_an_editable_install_has_the_libraries_beside_their_sources(checkout: Pa
     assert paths[1].stat().st_mtime_ns != built[1], "what libraries share is part of each"
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_library_that_fails_does_not_keep_others_from_being_built(checkout: Path) -> None:
     write(checkout, "int no_semicolon\n")
@@ -195,6 +198,7 @@ def test_what_the_compiler_says_is_shown(checkout: Path, capfd: pytest.CaptureFi
     assert not list(checkout.rglob("*.tmp"))
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_library_that_cannot_be_used_says_why(checkout: Path, tmp_path: Path) -> None:
     core = core_of(checkout)

@@ -142,6 +142,7 @@ def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.split()[-2] == f"{100 * data['words']['unchanged']:.1f}"
 
 
+@pytest.mark.slow
 def test_a_plot_has_its_numbers_beside_it(tmp_path: Path) -> None:
     path = scenario(tmp_path, steps=5, count=2)
     files = [str(tmp_path / name) for name in ("a.json", "a.png", "a.csv")]

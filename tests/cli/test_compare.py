@@ -120,6 +120,7 @@ def test_published_rows_beside(tmp_path: Path) -> None:
     assert "published" not in together.stdout
 
 
+@pytest.mark.slow
 def test_files_are_written_and_named(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     table, picture, data = (str(tmp_path / name) for name in ("t.csv", "p.svg", "d.json"))

@@ -63,6 +63,7 @@ def test_the_answer_has_what_others_check() -> None:
     assert "space: 27 designs" in text
 
 
+@pytest.mark.slow
 def test_the_space_is_said_before_it_is_walked_and_the_chip_runs_as_it_was_judged() -> None:
     done = call("design", "s.yaml", "--device", "alveo-u250", *SPACE, "--out", "kept", "--plot", "p.png", "--jobs", "1")
     assert done.exit_code == 0, done.output

@@ -55,6 +55,7 @@ def by_name(answer: Any) -> dict[str, Any]:
     return {each["name"]: each for each in answer["modes"]}
 
 
+@pytest.mark.slow
 def test_a_layer_normalised_lstm_is_one_kernel() -> None:
     printed = text("ln-lstm", "--size", "batch=8", "--size", "hidden=64", "--explain")
     for words in (
@@ -96,6 +97,7 @@ def test_what_a_script_reads_agrees_with_itself() -> None:
             assert each[name] == sum(one[name] for one in own["kernels"]), (mode, name)
 
 
+@pytest.mark.slow
 def test_where_the_pass_loses_is_said_first_with_the_rule_that_wins() -> None:
     arguments = ("ln-lstm", "--size", "hidden=512", "--size", "batch=1", "--modes", "tvm,stitch", "--no-numbers")
     printed, answer = both("fuse", *arguments)
@@ -195,6 +197,7 @@ def test_a_large_graph_is_planned_and_no_more_until_it_is_asked_for(monkeypatch:
     assert by_name(asked)["stitch"]["executed"]["equal_to_numpy"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_is_refused_leaves_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lstmsim.studies.fuse.picture._MOST_NODES", 1)
     result = call("fuse", "softmax", "--json", "j", "--save", "g.json", "--picture", "p.svg")

@@ -119,6 +119,7 @@ def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
     assert "cold caches  the plan for them, MK 2x1x8, is " in text
 
 
+@pytest.mark.slow
 def test_b_is_packed_once_as_a_job_holds_it_or_by_every_call() -> None:
     """A step of a layer takes what it takes in a job, but for the activations; packing B each time takes longer."""
     product = ("gemm", "--model", "lstm-256", "--batch", "8", "--threads", "4", "--no-baselines", "--no-numbers")

@@ -66,6 +66,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
 def test_a_mistake_is_a_sentence(arguments: tuple[str, ...]) -> None:
     called = call("gemm", *arguments)

@@ -30,6 +30,7 @@ def call_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> R
     return call("list")
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     """One process asks for all of it, so that each command is blamed for what it imports first."""
     heavy = ["numpy", "matplotlib", "ruamel", "simpy", "onnx", "vcd"]
@@ -203,6 +204,7 @@ def test_without_a_standard_error_the_work_is_done(monkeypatch: pytest.MonkeyPat
         assert show is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_an_interrupt_ends_with_a_word_and_without_files(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"

@@ -63,6 +63,7 @@ def test_json_alone_on_standard_output() -> None:
     assert json.loads(call("load-latency", *QUICK, "--json", "-").stdout)["machines"][0]["label"] == "fcfs"
 
 
+@pytest.mark.slow
 def test_a_picture_of_one_unstable_machine() -> None:
     arguments = ("s.json", "--loads", "1.2,1.4", "--requests", "300", "--jobs", "1", "--plot", "c.png")
     assert call("load-latency", *arguments).exit_code == 0

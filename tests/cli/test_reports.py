@@ -51,6 +51,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("m.mtx").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_says_what_the_result_says(name: str) -> None:
     arguments, function = CASES[name]

@@ -58,6 +58,7 @@ def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     assert f"{answer['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
 
 
+@pytest.mark.slow
 def test_a_rate_that_the_machine_cannot_do() -> None:
     answer, text = searched("--bound-ms", "50", "--to", "5e7")
     assert answer["fails_from"] <= answer["bound_per_second"]
@@ -75,6 +76,7 @@ def test_who_is_rejected_is_not_served_in_time() -> None:
     assert "rejected" in text
 
 
+@pytest.mark.slow
 def test_a_bound_for_each_tenant_alone() -> None:
     answer, _ = searched("--bound", "lstm-256=0.0012")
     assert (answer["bound_ms"], answer["bounds_ms"]) == (None, {"lstm-256": 0.0012})
@@ -82,6 +84,7 @@ def test_a_bound_for_each_tenant_alone() -> None:
     assert best["tenants"]["lstm-256"]["verdict"] == "below"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percentile", [90.25, 99.95])
 def test_any_percentile_is_judged(percentile: float) -> None:
     answer, _ = searched("--bound-ms", "0.0012", "--percentile", str(percentile))
@@ -97,6 +100,7 @@ def test_the_most_of_the_machine_is_unstable_without_a_run() -> None:
     assert "\na load of 1 or more is unstable without a run" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [0, 1, 3])
 def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = searched("--bound-ms", "0.0008")
@@ -152,6 +156,7 @@ def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> No
     assert sentence in result.stderr
 
 
+@pytest.mark.slow
 def test_several_chips_by_command_as_by_function(tmp_path: Path) -> None:
     layers = [{"cell": "lstm", "hidden": 64, "input": 64}]
     job = {"model": {"layers": layers}, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}

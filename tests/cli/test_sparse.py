@@ -325,6 +325,7 @@ def test_a_wrong_change_of_the_chip_is_placed_as_it_was_written() -> None:
     assert "--set" not in called.stderr
 
 
+@pytest.mark.slow
 def test_a_search_says_what_it_searched_and_what_the_rule_loses() -> None:
     options = ("sparse", "a.mtx", "--kernel", "spmv", "--method", "hbp", "--chip", "edge", "--no-baselines", "--best")
     held = ("--set", "fixed_percent=0", "--set", "hash=sort", "--set", "blocks_per_sm=1")

@@ -22,12 +22,14 @@ def call(*arguments: str) -> Result:
     return runner.call("timeline", *arguments)
 
 
+@pytest.mark.slow
 def test_the_picture_is_beside_the_trace_and_named(tmp_path: Path) -> None:
     result = call(str(tmp_path / "trace.json.gz"))
     assert result.stdout == f"wrote {tmp_path / 'trace.png'}\n"
     assert (tmp_path / "trace.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_window_of_some_cores() -> None:
     assert call("trace.json.gz", "--out", "all.svg").exit_code == 0
     assert call("trace.json.gz", "--from", "5", "--to", "30", "--cores", "0,0", "--out", "part.svg").exit_code == 0

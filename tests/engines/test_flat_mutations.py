@@ -136,6 +136,7 @@ BOUNDED = {*LIMITS, ("operations", "count"), ("operations", "result_cycles"), ("
 def test_both_engines_hold_kept_programs_to_the_same_limits(table: str, column: str) -> None:
     low, high = LIMITS.get((table, column), (0, 2**50))
     tables = {**{name: flat_of(program()).table(name) for name in FLAT_TABLES}, "barriers": [[1]], "extras": [[3]]}
+    tables["sessions"] = [[-1, 0]] * len(tables["tasks"])
     for value in {low - 1, high + 1, -(2**63), 2**63 - 1}:
         rows = np.array(tables[table], dtype=np.int64)
         rows[0, FLAT_TABLES[table].place(column)] = value

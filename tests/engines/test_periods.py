@@ -96,6 +96,7 @@ def test_long_tasks_take_no_more_events_than_short_ones(contexts: int, tasks: in
     same(flat_of(looped(300, contexts=contexts, tasks=tasks, arrivals=arrivals)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contexts", "tasks"), [(1, 1), (2, 2), (3, 9)])
 def test_rows_of_a_trace_are_written_again(contexts: int, tasks: int) -> None:
     """A row that is written again costs half an event; here one that is run costs about one."""

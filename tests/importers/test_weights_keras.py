@@ -65,6 +65,7 @@ def saved(folder: Path, content: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["LSTM", "GRU", "SimpleRNN"]), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans()
 )

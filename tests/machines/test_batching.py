@@ -405,6 +405,7 @@ def _model(**keys: Any) -> dict[str, Any]:
     return {"name": "m", "layers": [{"cell": "lstm", "hidden": 8, "input": 8} | keys] * 2}
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(
     ("own", "keys"),

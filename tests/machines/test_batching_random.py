@@ -276,6 +276,7 @@ def moving(random: Random) -> dict[str, Any]:
     return scenario
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(int(os.environ.get("LSTMSIM_EXAMPLES", "6"))))
 def test_random_scenarios_of_moved_weights(seed: int) -> None:
     """Both engines, the names of cycles, and the numbers of every member."""

@@ -50,6 +50,7 @@ def test_random_chips(drawn: list[Model], cores: list[ColumnCore]) -> None:
                         assert model_phases(model, each, steps) == fresh(model, each, steps)
 
 
+@pytest.mark.slow
 @given(splits(), st.integers(1, 3))
 def test_random_splits(case: Any, steps: int) -> None:
     core, exchange, job, place = case

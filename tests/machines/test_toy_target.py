@@ -269,6 +269,7 @@ def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_p
     assert "has no parts that could be counted: it is not known which devices it fits" in text
 
 
+@pytest.mark.slow
 def test_it_is_compared_served_and_drawn(tmp_path: Path) -> None:
     comparison = lstmsim.compare(FILE, ["column-npu-16k"])
     assert [machine.name for machine in comparison.machines] == ["toy-cpu", "column-npu-16k"]
@@ -314,6 +315,7 @@ def texts(folder: Path) -> dict[str, str]:
     return outputs | files
 
 
+@pytest.mark.slow
 def test_no_output_has_a_word_of_machines_with_an_array(tmp_path: Path) -> None:
     outputs = texts(tmp_path)
     for name, text in outputs.items():
@@ -349,6 +351,7 @@ def test_a_main_unit_has_a_name_that_traces_can_hold(monkeypatch: pytest.MonkeyP
         _ = run(FILE).timeline
 
 
+@pytest.mark.slow
 def test_a_machine_that_names_nothing_has_a_unit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tests.toy_target.cpu.UNIT", MainUnit())
     monkeypatch.setattr("tests.toy_target.cpu.WORDS", {})

@@ -55,6 +55,7 @@ def files() -> Iterator[tuple[str, Path]]:
     yield from (("chip", path) for path in sorted((ROOT / "experiments").glob("*/*-*core.yaml")))
 
 
+@pytest.mark.slow
 def test_the_command_knows_the_kinds_and_each_schema_is_one() -> None:
     assert tuple(KINDS_OF_FILES) == KINDS
     for kind in KINDS:

@@ -180,6 +180,7 @@ def test_frames_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
             getattr(result_of("Report"), f"to_{name}")()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SparseReport", "FusionReport"])
 def test_a_notebook_and_a_page_show_the_ways_as_bars(name: str) -> None:
     result = result_of(name)
@@ -204,6 +205,7 @@ def test_the_html_of_a_report_escapes_names() -> None:
     assert "a&lt;b&gt;&amp;&quot;c" in shown
 
 
+@pytest.mark.slow
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
     stamp = {"stamp": plain(result.report.stamp)}
@@ -219,6 +221,7 @@ def test_without_pandas_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyP
         lstmsim.simulate(PLAIN).to_pandas()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["plot", "plot_comparison", "plot_accuracy", "plot_load_latency", "plot_sweep"])
 def test_a_notebook_shows_pictures(which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

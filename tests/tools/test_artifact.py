@@ -22,6 +22,7 @@ def printing(name: str, text: str, *more: str, expected: Path | None = None, nee
     return Item(name, (command,), expected, needs)
 
 
+@pytest.mark.slow
 def test_verdicts(tmp_path: Path) -> None:
     expected = ROOT / "experiments" / "preemption" / "expected.md"
     whole = expected.read_text(encoding="utf-8")

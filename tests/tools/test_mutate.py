@@ -212,6 +212,7 @@ def test_a_line_that_no_test_runs(project: Path, capsys: pytest.CaptureFixture[s
     assert score == "0 of 1 mutants noticed (0 %); seed 1, of 3 in all"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mutate.main(["own/none"], project) == 2
     assert "own/none: there is no folder of tests of that name" in capsys.readouterr().err

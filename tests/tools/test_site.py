@@ -27,6 +27,7 @@ drawings = pytest.importorskip("tools.drawings")
 pages = functools.cache(site.pages)
 
 
+@pytest.mark.slow
 def test_every_command_has_a_page_with_every_option() -> None:
     for name in COMMANDS:
         page = pages()[f"commands/{name}"]
@@ -84,6 +85,7 @@ def test_drawings_are_up_to_date_and_shown_first_on_a_page() -> None:
         assert any(re.match(rf"# [^\n]*\n\n!\[[^\]]+\]\(drawings/{name}\.svg\)\n", each) for each in texts), name
 
 
+@pytest.mark.slow
 def test_the_page_of_a_new_machine_is_listed_without_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs" / "new_machine.md"
     known = [*site._copied()]
@@ -95,6 +97,7 @@ def test_the_page_of_a_new_machine_is_listed_without_an_edit(tmp_path: Path, mon
     assert b"\nnew_machine\n" in site._unlisted(files)
 
 
+@pytest.mark.slow
 def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
     site.lay_out(tmp_path)
     stamp = (tmp_path / "index.md").stat().st_mtime_ns

@@ -163,6 +163,7 @@ def closed(clients: int, think: int, count: int, more: tuple[dict[str, Any], ...
 ONE_THREAD = ["chip.cores.0.threads=1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clients", "think", "count"),
     [(1, 40, 2500), (5, 300, 4000), (20, 1300, 6000), *([(20, 1700, 60_000), (20, 2640, 60_000)] if LONG else [])],

@@ -47,6 +47,7 @@ def distribution(seed: int, load: float, requests: int, known: bool = True, kept
     return series.distribution(requests // 10, relaxation=relaxation(load) if known else None)
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize("kept", [2**20, 500])
 @pytest.mark.parametrize(("load", "requests"), [(0.3, 1000), (0.7, 3000)])

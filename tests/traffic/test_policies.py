@@ -103,6 +103,7 @@ def test_affinity_wins_where_weights_would_be_loaded_again_and_again() -> None:
     assert kept.report.latency_ms.mean < spread.report.latency_ms.mean
 
 
+@pytest.mark.slow
 def test_affinity_loses_where_the_core_that_has_the_weights_is_busy() -> None:
     """With two threads a core, jobs share the core that holds the weights while the other core is idle."""
     layers = [{"cell": "rnn", "hidden": 64, "input": 64}]
@@ -123,6 +124,7 @@ LOADED = [
 ]
 
 
+@pytest.mark.slow
 def test_core_sets_win_for_the_short_jobs_and_lose_when_the_mix_changes() -> None:
     """A static partition: the long jobs on one core, the short ones on the other."""
     split = [{**LOADED[0], "cores": [0]}, {**LOADED[1], "cores": [1]}]
@@ -199,6 +201,7 @@ def test_split_jobs_beside_whole_ones(split: str) -> None:
 HALF = {"layers": [{"cell": "lstm", "hidden": 32, "input": 32}]}
 
 
+@pytest.mark.slow
 def test_deciding_late_over_how_many_cores_to_run_wins_over_both_fixed_choices() -> None:
     """Single requests and bursts: joined, the bursts wait; apart, the single ones take too long."""
     period = 3000

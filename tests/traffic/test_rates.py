@@ -51,6 +51,7 @@ def covered() -> dict[str, int]:
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["throughput_per_second", "goodput_per_second", "attainment", "utilization"])
 def test_the_truth_is_covered(covered: dict[str, int], name: str) -> None:
     # of 60 intervals of 95 %, fewer than 51 hold the truth once in 10,000
@@ -119,6 +120,7 @@ def test_too_many_clients_for_a_run_are_told_how_long_it_takes() -> None:
     assert "with these clients that takes about 4,500" in " ".join(made.to_text().split())
 
 
+@pytest.mark.slow
 def test_where_an_entry_ends_early_no_rate_is_a_level() -> None:
     long = {"name": "long", "model": "lstm-256", "steps": 1, "count": 3000}
     long["arrival"] = {"kind": "poisson", "rate_per_second": 100_000}

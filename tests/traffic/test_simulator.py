@@ -52,6 +52,7 @@ def run(load: float) -> tuple[list[int], list[Finished], Serving]:
     return cycles, rows, collector.figures(load=known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
 def test_the_simulator_is_lindleys_queue(load: float) -> None:
     """Cycle by cycle the recursion: no job starts late, none is served longer (work conservation)."""

@@ -100,6 +100,7 @@ def test_numbers_never_change() -> None:
     assert list(islice(below((2024, "pinned"), 1000), 8)) == [882, 348, 707, 289, 68, 598, 625, 51]
 
 
+@pytest.mark.slow
 def test_another_process_draws_the_same() -> None:
     """Nothing depends on Python's own hashes, which differ from process to process."""
     code = "from itertools import islice; from lstmsim.traffic.streams import *; "

@@ -82,6 +82,7 @@ def test_tasks_that_pause_share_cores_and_wait_for_weight_sets_add_up(program: P
     check(program, ran(program))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(programs())
 def test_tasks_of_one_core_add_up_and_equal_a_count_of_cycles(program: Program) -> None:

@@ -207,6 +207,7 @@ def test_requests_rejected_are_left_out_and_counted() -> None:
     assert one.latency is None
 
 
+@pytest.mark.slow
 def test_json_and_text_have_the_same_figures() -> None:
     arrival = {"kind": "poisson", "rate_per_second": 150_000}
     jobs = [{"model": "lstm-512", "steps": 3, "count": 60, "arrival": arrival}]

@@ -223,6 +223,7 @@ SOMETHING: dict[str, tuple[Between, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SOMETHING)
 @pytest.mark.parametrize("sizes", [(SIZE, 1), ("steps", "batch")], ids=str)
 def test_operations_that_change_something_do_not_join(

@@ -50,6 +50,7 @@ def reference(path: Path, x: np.ndarray) -> np.ndarray:
     return y[:, :, 0].reshape(len(x), -1)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["LSTM", "peepholes", "GRU", "lbr0", "RNN"]), st.integers(1, 6), st.integers(1, 6), st.booleans()
 )

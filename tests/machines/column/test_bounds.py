@@ -88,6 +88,7 @@ def test_no_schedule_of_a_job_beats_its_bound_and_many_meet_it() -> None:
     assert np.mean(np.array(shares) == 1) > 0.5
 
 
+@pytest.mark.slow
 def test_no_schedule_of_a_batch_beats_its_bound_and_some_meet_it() -> None:
     shares = [compared(seed, 2 + seed % 4) for seed in range(300, 360)]
     assert np.mean(shares) > 0.6

@@ -180,6 +180,7 @@ def test_changes_are_one_thing_each_and_can_be_built() -> None:
     assert "lines together, at most 33,554,432" in large["last-level caches doubled"].refused
 
 
+@pytest.mark.slow
 def test_every_rate_of_lines_is_tried_and_none_is_called_twice_as_fast_that_is_not() -> None:
     for name in ("epyc-7742", "xeon-gold-5122"):
         made = {each.name: each.detail for each in changes(preset(name), ())}

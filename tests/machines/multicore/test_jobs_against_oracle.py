@@ -48,6 +48,7 @@ def as_job(job: model.Job, name: str) -> Job:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_jobs_in_time(data: st.DataObject) -> None:

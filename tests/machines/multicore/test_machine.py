@@ -95,6 +95,7 @@ def test_traces_are_written_in_every_format(ran: lstmsim.Run, suffix: str, tmp_p
         assert [row.name for row in again.rows] == [row.name for row in ran.timeline.rows]
 
 
+@pytest.mark.slow
 def test_texts_speak_of_cores_and_lanes(ran: lstmsim.Run) -> None:
     text = ran.report.to_text()
     for word in ("FMA lane-cycles", "threads wait for others at a barrier", "macs  lanes"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import lstmsim
 from lstmsim.machines.multicore.jobs import planned_products, plans_of
 from lstmsim.model.figures import PlannedProducts
@@ -23,6 +25,7 @@ def planned() -> PlannedProducts:
     return lstmsim.run(SCENARIO).report.planned or PlannedProducts((), "")
 
 
+@pytest.mark.slow
 def test_each_product_is_told_once_with_its_plan() -> None:
     scenario = lstmsim.load_scenario(SCENARIO)
     rows = planned().rows

@@ -68,6 +68,7 @@ def test_the_model_itself_is_right_in_the_golden_cases(case: dict[str, Any]) -> 
     assert simulate(device_of(case["device"]), case["kernels"]) == case["expect"]
 
 
+@pytest.mark.slow
 def test_random_programs_use_everything() -> None:
     cases = [drawn(number) for number in range(60)]
     kernels = [kernel for case in cases for kernel in case["kernels"]]

@@ -144,6 +144,7 @@ def test_equal_steps_are_the_same_kernels() -> None:
     assert len(set(map(id, many))) == len(set(map(id, few))) <= 2 * len(step.products)
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(("name", "batch"), [("lstm-layernorm", 1), ("gru-lbr0", 5), ("rnn", 1), ("dense", 33)])
 def test_a_step_has_no_more_operations_than_its_bound(name: str, batch: int) -> None:

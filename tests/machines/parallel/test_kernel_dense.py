@@ -220,6 +220,7 @@ def test_a_gru_that_resets_before_its_second_product() -> None:
     assert [each.name for each in made.run.arrays] == names
 
 
+@pytest.mark.slow
 def test_rows_of_a_gru_read_no_columns_that_are_all_zero() -> None:
     """The rows of n over x and those over h do not read each other's columns, as vector and as tiles."""
     wide, high = 256, 512

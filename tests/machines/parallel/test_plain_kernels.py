@@ -115,6 +115,7 @@ def test_spmm(hundred: int) -> None:
     assert sum(tried) > 5
 
 
+@pytest.mark.slow
 def test_several_tiles_of_a_thread_block_follow_each_other() -> None:
     several = SPMM | {"blocks": [1, 2, 3, 7, 50], "warps": [1], "share": [False], "dispatch": ["demand"]}
     assert sum(spmm_agrees(5000 + seed, several) for seed in range(15)) > 5
@@ -159,11 +160,13 @@ def sddmm_agrees(seed: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hundred", [0, *LONG])
 def test_sddmm(hundred: int) -> None:
     assert sum(sddmm_agrees(1000 * hundred + seed) for seed in range(40)) > 20
 
 
+@pytest.mark.slow
 def test_pieces_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Big kernels are written in pieces of many segments or blocks; here a piece has one to three."""
     for module in ("spmm", "spmv", "sddmm"):

@@ -63,6 +63,7 @@ def test_hbp_on_a_real_matrix() -> None:
     assert spans(hbp_conversion(matrix, ConvertOptions(64, 512), device).run, device) == [444435]
 
 
+@pytest.mark.slow
 def test_a_persistent_kernel_saves_launches_and_pays_for_barriers() -> None:
     device = device_of({"preset": "v100"})
     sizes = RecurrentSizes(128, 128, 1, 2)

@@ -70,6 +70,7 @@ def cases(measured: dict[tuple[str, int], Any]) -> list[Any]:
     return [pytest.param(each, marks=() if each == ("silero", 90) else pytest.mark.long) for each in measured]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(BALANCE))
 def test_balance_is_as_measured(case: tuple[str, int]) -> None:
     assert tuple(span(FEW, *case, order=order, dispatch=dispatch) for order, dispatch in ORDERS) == BALANCE[case]
@@ -125,6 +126,7 @@ def test_alignment_is_as_measured(name: str) -> None:
         assert (figures.span, requests, sectors) == expected
 
 
+@pytest.mark.slow
 def test_the_edge_gains_and_the_large_device_does_not() -> None:
     """Resemblyzer l1 at 90 %: sparse against dense, with one column."""
     given = matrix("l1", 90)
@@ -146,6 +148,7 @@ def test_fewer_lanes_for_a_row_take_longer() -> None:
     assert [ran(EDGE, given, "spmv", each)[2].span for each in ("csr-1", "csr-4")] == [130861, 32426]
 
 
+@pytest.mark.slow
 def test_hbp_loses_on_a_recurrent_matrix() -> None:
     given = matrix("l1", 80)
     assert ran(EDGE, given, "spmv", "csr-32")[2].span == 13103
@@ -155,6 +158,7 @@ def test_hbp_loses_on_a_recurrent_matrix() -> None:
     assert ran(EDGE, given, "spmv", "hbp", hash="sort", **blocks)[2].span == 447642
 
 
+@pytest.mark.slow
 def test_blocks_of_hbp_are_chosen_by_the_matrix_and_the_device() -> None:
     given = matrix("silero", 90)
     large = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
@@ -213,6 +217,7 @@ def span_beside(kernel: str, method: str, options: tuple[tuple[str, Any], ...]) 
     return sparse.figures(SIXTEEN, task, work, engines.totals(work.flat, check=False)).span
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(("kernel", "method"), [(kernel, each) for kernel, some in METHODS.items() for each in some])
 def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method: str) -> None:

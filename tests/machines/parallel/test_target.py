@@ -202,6 +202,7 @@ def _operations(chip: ParallelDevice, one: Job) -> int:
     return int(flat.column("bodies", "operations")[row].sum())
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_product_by_tiles_is_near_what_is_written() -> None:
     """On the V100: 23.4 million operations were once the bound of an LSTM of 1024 units, which has 2.3 million."""
     chip = lstmsim.load_chip("v100")

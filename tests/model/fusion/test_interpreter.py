@@ -59,6 +59,7 @@ def test_golden_graphs_give_the_numbers_of_numpy(case):
         assert far.elements >= sum(graph.nodes[number].size for number in graph.output_numbers)
 
 
+@pytest.mark.slow
 def test_random_graphs_give_the_numbers_of_numpy_on_every_device():
     seen = Counter()
     for seed in range(EXAMPLES):

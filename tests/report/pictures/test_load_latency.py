@@ -57,6 +57,7 @@ def test_ticks_of_the_distribution_stand_apart(decades: float) -> None:
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
+@pytest.mark.slow
 def test_names_stand_beside_the_last_stable_point() -> None:
     figure = plot(curves(1, machines=6))
     figure.draw_without_rendering()

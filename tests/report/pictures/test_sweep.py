@@ -303,6 +303,7 @@ def test_of_points_at_one_place_one_that_fits_is_seen_and_numbered(tmp_path: Pat
     assert [text.get_text() for text in panel.texts] == ["1 and 1 equal"]
 
 
+@pytest.mark.slow
 def test_many_sizes_are_written_out_and_failed_points_have_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ endmodule
 """
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_the_model_makes_the_clock_of_every_setting_of_a_board(tmp_path: Path) -> None:
     all_of_them = settings()

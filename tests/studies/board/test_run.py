@@ -136,6 +136,7 @@ def test_seeds_without_a_build_are_refused(tmp_path: Path) -> None:
         lstmsim.run_rtl(TINY, tmp_path / "design", random_weights=1, seeds=3)
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_board_with_another_design_is_refused(design: Path, tmp_path: Path) -> None:
     path = design / "board/board.json"

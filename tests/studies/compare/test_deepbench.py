@@ -86,6 +86,7 @@ def test_three_tasks_give_the_rows_of_all_eleven() -> None:
     assert {row[0] for row in given if row[0].startswith(("lstm-", "gru-"))} == set(tasks)
 
 
+@pytest.mark.slow
 def test_published_columns_are_the_published_rows() -> None:
     compared = small().single
     for column, machine in enumerate(compared.machines):

@@ -98,6 +98,7 @@ def test_without_a_bound_every_design_is_searched(monkeypatch: pytest.MonkeyPatc
     assert (found.simulated, dict(found.pruned)) == (6, {})
 
 
+@pytest.mark.slow
 def test_the_smallest_chip_that_bears_a_rate() -> None:
     rate = 5e5
     found = lstmsim.design(

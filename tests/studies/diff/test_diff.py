@@ -253,6 +253,7 @@ def test_picture_and_page(tmp_path: Path) -> None:
     assert 'B is slower: <a href="#rows">728</a> cycles' in page
 
 
+@pytest.mark.slow
 def test_stamps_are_those_of_both_sides() -> None:
     short = {**ONE, "jobs": [{"model": {"layers": [{"cell": "lstm", "hidden": 32, "input": 32}]}, "steps": 1}]}
     sides = [lstmsim.run(short), lstmsim.run({**short, "chip": "v100"})]

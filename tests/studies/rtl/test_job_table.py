@@ -61,6 +61,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "design"
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_other_jobs_run_on_the_verilog_of_the_first(first: Path, tmp_path: Path) -> None:
     run_jobs(tmp_path, SECOND, netlist_of=first)
@@ -75,6 +76,7 @@ def test_other_jobs_run_on_the_verilog_of_the_first(first: Path, tmp_path: Path)
     assert report.verified.equal, report.to_text()
 
 
+@pytest.mark.slow
 @needs_verilator
 def test_verilator_warns_of_nothing(first: Path) -> None:
     files = sorted(str(each.relative_to(first)) for each in first.glob("rtl/*.v"))
@@ -82,6 +84,7 @@ def test_verilator_warns_of_nothing(first: Path) -> None:
     assert said(words, first) == ""
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_wrong_table_is_seen(first: Path, tmp_path: Path) -> None:
     run_jobs(tmp_path, SECOND)

@@ -108,6 +108,7 @@ endmodule
     assert ("blocks[2]" in (tmp_path / "bench.vvp").read_text()) == (a <= 18 and a + b > 8)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("name", ["two_sums", "segments"])
 def test_a_design_with_registers_in_its_blocks_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_states_of_one_cycle_have_an_order(tmp_path: Path) -> None:
     assert len({cycle for cycle, _ in places}) < len(set(places))
 
 
+@pytest.mark.slow
 def test_what_a_run_never_did_is_said(tmp_path: Path) -> None:
     alone = lstmsim.run_rtl(SHORT, tmp_path / "alone", random_weights=4).unexercised
     several = lstmsim.run_rtl(DIRECTED["two_at_once"], tmp_path / "several", random_weights=1).unexercised

@@ -26,6 +26,7 @@ def compared(source: Scenario | dict[str, object] | Path, folder: Path) -> int:
     return report.run.trace.makespan_cycles
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_two_threads(tmp_path: Path) -> None:
     assert compared(scenario("lstm-512", jobs=2, threads=2), tmp_path) == 1471

@@ -112,6 +112,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
     assert refined.cycles <= 1.01 * optimum.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_the_useful_vps_hold_the_optimum_of_equal_jobs() -> None:
     searched = lstm(70, 2048, steps=5, threads=2)

@@ -77,6 +77,7 @@ def test_a_search_in_bulk_tells_what_a_search_pair_by_pair_tells(monkeypatch: py
     assert several == [shown(1, exhaustive=True, any_ep=any_ep) for any_ep in (False, True)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_workers_simulate_most_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = answered(monkeypatch)

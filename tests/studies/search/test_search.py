@@ -51,6 +51,7 @@ def test_every_point_is_a_simulation_of_the_scenario(indices: tuple[int, ...]) -
         assert point.hazard == pytest.approx(hazard / report.makespan_cycles / len(indices))
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_one_core_of_several() -> None:
     small = replace(CORE, npe=32, ep=2, tree_inputs=None, cat=1, threads=1)

@@ -26,6 +26,7 @@ def apart() -> Any:
     return serving(run(scenario(1)))
 
 
+@pytest.mark.slow
 def test_an_overloaded_tenant_elsewhere_takes_no_interval_away(apart: Any) -> None:
     calm, flood = apart.tenants["calm"], apart.tenants["flood"]
     assert apart.verdict == "unstable"
@@ -46,6 +47,7 @@ def test_serve_says_the_same(apart: Any) -> None:
     assert made.tenants["calm"].latency.mean.half_width is not None
 
 
+@pytest.mark.slow
 def test_on_the_same_core_nobody_settles() -> None:
     made = serving(run(scenario(0)))
     assert {each.verdict for each in made.tenants.values()} == {"unstable"}

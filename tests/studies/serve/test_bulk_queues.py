@@ -61,6 +61,7 @@ def bailey(rate: float, cycles: int, most: int) -> float:
     return (beyond + rate * cycles / 2) / (rate * (cycles + left[0] / rate)) * cycles
 
 
+@pytest.mark.slow
 @loads()
 def test_a_backlog_makes_the_batches_of_baileys_queue(load: float) -> None:
     result, rate, cycles = served(load, 4, 20_000)
@@ -77,6 +78,7 @@ def test_the_most_that_a_machine_can_do_is_told_by_the_best_size(most: int) -> N
     assert found.serving.load.bound_per_second == pytest.approx(found.scenario.chip.frequency_mhz * 1e6 / 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [None, 0.3])
 def test_windows_that_close_at_once_have_the_relaxation_of_the_queue_that_they_make(share: float | None) -> None:
     """Requests come one by one, so batches are of one: at 98 % of what one by one can be done 20,000 are too few."""
@@ -92,6 +94,7 @@ def test_windows_that_close_at_once_have_the_relaxation_of_the_queue_that_they_m
     assert result.ended == ("all" if share is None else "limit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["dynamic", "continuous"])
 def test_batches_are_counted_alike_while_requests_come(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arrival, model = {"kind": "poisson", "rate_per_second": 1e6}, {"layers": [{"cell": "rnn", "hidden": 8, "input": 8}]}

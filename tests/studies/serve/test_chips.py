@@ -32,6 +32,7 @@ def test_each_answer_is_that_of_a_search_on_the_chip_alone(found: ChipRates) -> 
     assert found.bounds_ms == (0.1, 0.5)
 
 
+@pytest.mark.slow
 def test_what_limits_a_chip_is_said(found: ChipRates) -> None:
     npu, device, _ = found.at(0.5)
     assert npu.limit in ("no faster from a backlog", "threads used up") or npu.limit.startswith("waiting, at ")

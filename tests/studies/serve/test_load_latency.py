@@ -41,6 +41,7 @@ def test_one_task_on_one_thread_is_md1() -> None:
         assert point.rate_per_second == pytest.approx(point.load * answer.capacity_per_second)
 
 
+@pytest.mark.slow
 def test_every_policy_has_the_same_requests() -> None:
     answer = curves(policies=["fcfs", "sjf", "sjf+preempt"])
     assert [each.label for each in answer.machines] == ["fcfs", "sjf", "sjf+preempt"]
@@ -89,6 +90,7 @@ def test_what_cannot_be_told_has_no_latency() -> None:
     assert "cannot tell: whether the machine keeps up is not known" in LoadLatency.to_text(answer)
 
 
+@pytest.mark.slow
 def test_who_computes_does_not_matter(tmp_path: Path) -> None:
     kept = curves(folder=tmp_path)
     assert curves(jobs=2) == kept

@@ -30,6 +30,7 @@ def served(scenario: Any, **keys: Any) -> Any:
     return lstmsim.serve(scenario, requests=800, **keys).to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.parametrize("study", [saturated, curve, served])
 def test_a_loaded_scenario_is_the_file_that_it_was_read_from(study: Callable[..., Any], tmp_path: Path) -> None:

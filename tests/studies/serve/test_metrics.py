@@ -242,6 +242,7 @@ def test_changes_of_one_cycle_may_come_in_several_calls(last: int) -> None:
             assert window.running_cycles == window.taken_cycles == inside[inside > 0].sum(), (size, window)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_run() -> None:
     def peak(count: int) -> int:
         tracemalloc.start()

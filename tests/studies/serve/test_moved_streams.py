@@ -230,6 +230,7 @@ def test_the_load_cannot_tell_where_moves_may_bring_it_to_one() -> None:
     assert load(50).not_counted == ("moves of states (at most 0.4)",)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_engines_agree_on_random_programs_with_sessions_which_their_flat_form_keeps(data: st.DataObject) -> None:
     program = data.draw(programs())

@@ -46,6 +46,7 @@ def load_of(data: dict[str, Any]) -> Load:
     return load
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(
     "data",
@@ -70,6 +71,7 @@ def test_the_load_is_the_threads_that_a_long_run_takes(data: dict[str, Any]) -> 
     assert run.utilization / came == pytest.approx(load.offered, rel=0.02)
 
 
+@pytest.mark.slow
 def test_with_a_load_of_1_and_more_the_lowest_rank_is_never_done() -> None:
     """Threads alone are a load of 0.9; what is added makes it 1.05, and the queue grows in proportion to the run."""
     data = scenario(HIGH, LOW)
@@ -103,6 +105,7 @@ def test_saturate_finds_the_rate_at_which_the_lowest_rank_is_just_done() -> None
     assert all(each.verdict != "below" for each in answer.runs if each.rate / own > 0.97)
 
 
+@pytest.mark.slow
 def test_a_lowest_rank_that_is_left_no_time_is_an_overload() -> None:
     """By threads alone the load is 0.94; whatever is not the longest takes all of it with what stopping costs."""
     steps = {"kind": "uniform", "low": 1, "high": 50}
@@ -154,6 +157,7 @@ def test_who_comes_ever_so_rarely_is_bounded() -> None:
     assert load.stable
 
 
+@pytest.mark.slow
 def test_bursts_that_no_measurement_holds_cannot_be_told() -> None:
     bursts = {"kind": "bursty", "on_rate_per_second": 1e7, "mean_on_ms": 1000, "mean_off_ms": 1000}
     load = load_of(scenario({**HIGH, "arrival": bursts}, at(LOW, 0.7)))

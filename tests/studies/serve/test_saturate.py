@@ -48,6 +48,7 @@ def test_the_answer_is_that_of_md1(services: int, percentile: float) -> None:
     assert answer.monotone
 
 
+@pytest.mark.slow
 def test_no_rate_above_the_machines_bound() -> None:
     """All that came within a hundred requests was over before the queue could grow."""
     jobs = [{"model": "lstm-512", "steps": 20, "count": 100, "arrival": POISSON}]
@@ -69,6 +70,7 @@ def test_far_above_the_bound_is_above_before_there_is_an_interval() -> None:
     assert (worst.verdict, worst.half_width_ms) == ("above", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("percentile", "limit"), [(80.0, 3), (50.0, 1)])
 def test_with_a_queue_limit_rates_above_load_1_are_tried(percentile: float, limit: int) -> None:
     """Who is served waits for so few that the bound holds: only the share that is turned away can break it."""
@@ -117,6 +119,7 @@ def test_the_answer_is_within_three_percent_of_serve_by_hand(
     assert by_hand(answer.rate) <= bound_ms < by_hand(1.03 * answer.rate)
 
 
+@pytest.mark.slow
 def test_counts_of_the_file_do_not_matter() -> None:
     """All entries go on until the last request, whatever their counts."""
     one, two = (
@@ -126,6 +129,7 @@ def test_counts_of_the_file_do_not_matter() -> None:
     assert one == two
 
 
+@pytest.mark.slow
 def test_each_tenant_keeps_its_own_bound() -> None:
     size = {"most_requests": 40_000, "tolerance": 0.5, "high": 900_000.0}
     bounds = {"fast": 0.0032, "slow": 1.0}
@@ -144,6 +148,7 @@ def test_an_undecided_rate_is_neither_kept_nor_broken() -> None:
     assert answer.rate is None or answer.rate < answer.undecided[0]
 
 
+@pytest.mark.slow
 def test_preemption_has_the_same_horizon() -> None:
     chip = {"chip": ONE_THREAD, "dispatch": "sjf"}
     jobs = tenants()["jobs"]

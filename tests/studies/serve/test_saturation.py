@@ -117,6 +117,7 @@ def test_what_is_wrong_is_said(changes: dict[str, float], sentence: str) -> None
         check_search(values["low"], values["high"], values["tolerance"], {"bound_ms": values["bound_ms"]})
 
 
+@pytest.mark.slow
 def test_a_queue_whose_arrivals_share_a_key_is_monotone() -> None:
     """M/D/1 with service of 1 ms: its 99th percentile passes 10 ms between loads 0.8 and 0.9."""
 

@@ -126,6 +126,7 @@ def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> No
     assert f"{slowdowns[0]:.4g}" in text
 
 
+@pytest.mark.slow
 def test_a_tenant_among_thousands_has_room_for_4096_latencies() -> None:
     few = collected(3_000, 6_000)
     assert {each.sample.room for each in few._accounts._accounts} == {4096}

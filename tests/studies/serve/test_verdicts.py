@@ -36,6 +36,7 @@ def simulated(jobs: list[dict[str, Any]]) -> Serving:
     return api.serving(api.run({"chip": chip(), "jobs": jobs}))
 
 
+@pytest.mark.slow
 def test_an_order_that_reloads_less_often_is_stable_where_the_order_of_arrival_is_not() -> None:
     core = {"npe": 65536, "ep": 32, "vp": 2048, "threads": 1, "weight_kib": 2100}
     machine = {"kind": "column-npu", "frequency_mhz": MHZ, "cores": [core], "memory": {"gb_per_s": 76.8}}
@@ -88,6 +89,7 @@ def test_an_overload_on_one_core_is_seen_beside_a_queue_that_ends_on_the_other()
     assert served(jobs, cores=2).verdict == "unstable"
 
 
+@pytest.mark.slow
 def test_what_ends_early_is_no_load_of_the_whole_run() -> None:
     jobs = [job(0.6, name="short", count=50), job(0.6, name="long", count=3000)]
     result = simulated(jobs)

@@ -95,6 +95,7 @@ def test_jobs_of_cpus_that_find_all_in_their_caches_are_served_as_a_whole() -> N
     assert served >= 3
 
 
+@pytest.mark.slow
 def test_what_two_jobs_want_of_one_memory_is_not_served_as_a_whole() -> None:
     job = {"model": SMALL, "steps": 2, "threads": 4, "weights": "cold"}
     scenario = load_scenario({"chip": "epyc-7742", "jobs": [job]})
@@ -148,6 +149,7 @@ def test_jobs_that_may_meet_are_left_as_they_are(changes: dict[str, Any]) -> Non
     assert condensed(program) is program
 
 
+@pytest.mark.slow
 def test_a_device_forms_batches_and_a_batch_takes_its_cycles_alone() -> None:
     model = {"name": "m", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}
     batching = {"max_batch_size": 4, "max_wait_cycles": 100}

@@ -242,6 +242,7 @@ def test_names_of_users_stay_texts(chrome: Page, tmp_path: Path) -> None:
     assert not page.complaints()
 
 
+@pytest.mark.slow
 def test_what_was_not_written_by_the_frame_does_not_run(chrome: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     text = report_page(run("one step"))
@@ -394,6 +395,7 @@ def share(pixels: NDArray[np.uint8], colour: str) -> float:
     return float((pixels == wanted).all(axis=-1).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "ground", "ink", "hazard"),
     [("light", "#FFFFFF", "#1B1F23", "#E4E4E4"), ("dark", "#15191E", "#E6EAEE", "#343A40")],

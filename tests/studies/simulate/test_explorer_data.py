@@ -45,6 +45,7 @@ def spans(given: dict[str, Any]) -> NDArray[np.int64]:
     return np.stack([row, end - length, end, state[kind], job[kind] - 1, layer[kind] - 1, step])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one job", "four cores", "row", "thousand jobs", "million cycles"])
 def test_every_span_is_there(name: str) -> None:
     timeline = run(name).timeline
@@ -65,6 +66,7 @@ def test_large_numbers_are_not_cut() -> None:
     np.testing.assert_array_equal(spans(explorer(late, use_over_time(late), {}))[1:3], np.stack([late.start, late.end]))
 
 
+@pytest.mark.slow
 def test_the_whole_critical_path_is_a_row() -> None:
     result = run("four cores")
     given = explorer(result.timeline, use_over_time(result.timeline), {}, *path_of(result, {}))
@@ -79,6 +81,7 @@ def test_the_whole_critical_path_is_a_row() -> None:
     assert cycles == {share.name: share.cycles for share in api.explain(result).shares if share.cycles}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["MOST_SPANS", "MOST_BYTES"])
 def test_bins_hold_the_cycles_of_every_kind(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = run("four cores").timeline

@@ -110,6 +110,7 @@ def test_pages_stay_small(name: str, kilobytes: int) -> None:
     assert len(page_of(name).encode()) < kilobytes * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 @pytest.mark.parametrize("name", ["one job", "four cores", "row"])
 def test_engines_differ_by_their_name_only(name: str) -> None:
@@ -164,6 +165,7 @@ def test_the_resolved_input_of_a_page_gives_the_same_run(tmp_path: Path) -> None
     assert report_page(again) == page_of("four cores")
 
 
+@pytest.mark.slow
 def test_an_endless_input_is_cut_and_says_so() -> None:
     layers = tuple(Layer(cell("rnn"), 4, 4) for _ in range(9000))
     scenario = Scenario(run("one job").scenario.chip, (Job("a", Model("m", layers), 1),))
@@ -268,6 +270,7 @@ def test_a_trace_too_long_to_keep_leaves_the_rest_of_the_page() -> None:
     assert "resolved-input" in reader.by_id
 
 
+@pytest.mark.slow
 def test_long_lists_of_jobs_are_cut_with_a_count_and_keep_the_slowest() -> None:
     result = run("thousand jobs")
     count = 1003
@@ -284,6 +287,7 @@ def test_long_lists_of_jobs_are_cut_with_a_count_and_keep_the_slowest() -> None:
     assert f"j{count - 1}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one job", "four cores", "thousand jobs"])
 def test_every_number_of_the_head_leads_to_its_rows(name: str) -> None:
     report = run(name).report

@@ -136,6 +136,7 @@ def area(path: str) -> float:
     return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in boxes)
 
 
+@pytest.mark.slow
 def test_many_spans_take_no_more_room() -> None:
     timeline = busy_machine(cores=2, threads=2, spans=20_000)
     content = sections(timeline)[0].content

@@ -164,6 +164,7 @@ PLAIN = (
 KEYS = st.text(CHARACTERS, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=int(os.environ.get("LSTMSIM_EXAMPLES", "25")))
 @given(
     st.dictionaries(

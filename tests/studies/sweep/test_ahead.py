@@ -23,6 +23,7 @@ def workers() -> Iterator[Workers]:
         yield found
 
 
+@pytest.mark.slow
 def test_answers_come_in_any_order_that_is_asked_for(workers: Workers) -> None:
     ticks: list[int] = []
     run = Ahead(of_workers, workers, lambda: ticks.append(1))
@@ -89,6 +90,7 @@ def test_without_processes_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> 
             assert {run(number)[1] for number in range(100)} == {os.getpid()}
 
 
+@pytest.mark.slow
 def test_processes_start_when_the_work_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "_WORTH_SECONDS", 0.05)
     monkeypatch.setattr(ahead, "processors", lambda: 2)

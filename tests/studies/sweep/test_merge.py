@@ -47,6 +47,7 @@ def shards(tmp_path: Path) -> list[Path]:
     return sorted(tmp_path.glob("sweep-*-of-3.sqlite"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True])
 def test_a_merge_that_fails_leaves_the_output_as_it_was_and_names_the_shard(
     shards: list[Path], tmp_path: Path, there: bool

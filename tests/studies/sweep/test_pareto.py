@@ -16,6 +16,7 @@ def beats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(COSTS)
 def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]]) -> None:
@@ -34,6 +35,7 @@ def test_many_points_that_are_all_on_the_front(width: int) -> None:
     assert front(table).all()
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(COSTS, st.randoms(use_true_random=False))
 def test_groups_do_not_know_each_other(costs: list[tuple[int, ...]], chance: object) -> None:

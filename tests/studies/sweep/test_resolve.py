@@ -134,6 +134,7 @@ def test_they_agree_on_a_row_wise_machine(data: st.DataObject) -> None:
     agree(data, ROW, ROW_CHOICES)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_they_agree_on_jobs_that_come_by_a_process(data: st.DataObject) -> None:

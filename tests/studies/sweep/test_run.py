@@ -54,6 +54,7 @@ def test_one_process_two_processes_and_four_merged_shards_give_the_same_table(wh
     assert table(tmp_path, "all") == table(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
@@ -211,6 +212,7 @@ axes:
 """
 
 
+@pytest.mark.slow
 def test_reasons_do_not_depend_on_how_the_file_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "somewhere"
     inner = folder / "sub" / "sub"

@@ -126,6 +126,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "sentence"), MISTAKES)
 def test_every_mistake_has_its_place(tmp_path: Path, text: str, sentence: str | None) -> None:
     path = written(tmp_path, text)

@@ -109,6 +109,7 @@ def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path) -
         run_sweep(spec(), tmp_path, jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(
     ("statement", "rows"),

@@ -41,6 +41,7 @@ def test_every_claim_appears_exactly_once_and_is_complete() -> None:
     assert topics == sorted(topics)
 
 
+@pytest.mark.slow
 def test_what_holds_and_what_is_not_judged() -> None:
     verdicts = {each.key: each.verdict for each in whole().claims}
     patent = {key for key in CLAIMS if key.startswith("patent-")}

@@ -55,6 +55,7 @@ def test_rows_are_within_the_factor_beside_a_null_model_that_saw_them() -> None:
     assert group.failures == ("v100: 3 rows, expected 10: published rows are missing",)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_told_with_the_reason() -> None:
     group = small()
     text = words(Validation("fast", (group,), ()).to_text())

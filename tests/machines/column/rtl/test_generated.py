@@ -166,6 +166,7 @@ def test_tables_say_what_the_rows_say(seed: int) -> None:
         assert tables[f"{name}_B"][0] >= tables[signal][0]
 
 
+@pytest.mark.slow
 def test_every_name_of_the_tables_is_read() -> None:
     design, numbers = _design(_mapping({}, {}), with_numbers=True)
     files = generated.files(design, numbers, "1.2.3")

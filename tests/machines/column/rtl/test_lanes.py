@@ -148,6 +148,7 @@ def _named(name: str) -> Cell:
     return _KEYWORDS if name == "keywords" else cell(name)
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @needs_icarus
 @pytest.mark.parametrize("name", WORKS)
