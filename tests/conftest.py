@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
     config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
-    config.addinivalue_line("markers", "slow: takes a quarter of a second or more; `make slow` runs it, and so does CI")
+    config.addinivalue_line("markers", "slow: takes a fifth of a second or more; `make slow` runs it, and so does CI")
     config.addinivalue_line("markers", "halved: every second case in the usual run; `make slow` runs the others")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     # what hypothesis draws with is made of small objects that are hardly ever a ring

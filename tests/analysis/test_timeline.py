@@ -103,6 +103,7 @@ def test_a_core_is_busy_for_the_share_of_a_window_in_which_its_array_is(timeline
         )
 
 
+@pytest.mark.slow
 @given(SHORT, st.data())
 def test_what_is_drawn_shows_every_cycle_of_the_window_but_the_idle_ones(
     timeline: Timeline, data: st.DataObject

@@ -152,6 +152,7 @@ def test_a_best_design_that_rejects_says_so() -> None:
     assert "who rejects more has less to do" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_machine_without_bounds_is_simulated_whole() -> None:
     write("s.yaml", {"chip": "edge", "jobs": [{"model": "lstm-256", "steps": 3}]})
     data, text = answer("--device", "none", "--axis", "chip.frequency_mhz=800,900", "--minimise", "ms")
@@ -259,6 +260,7 @@ def test_a_best_design_by_far_stays_the_best_and_the_report_names_who_was_asked(
     assert "1\n  conclusion, none flips" in text or "1 conclusion, none flips" in text
 
 
+@pytest.mark.slow
 def test_of_a_front_each_design_is_asked_whether_it_stays_on_it() -> None:
     base, axes = _flipping()
     found = lstmsim.design(
@@ -289,6 +291,7 @@ def test_the_page_begins_with_the_picture_and_has_the_best_designs() -> None:
     assert (refused.exit_code, "--report p.txt" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_accuracy_is_judged_where_weights_and_inputs_are_there() -> None:
     job = {"model": "silero-vad-16k", "steps": 6, "inputs": "silero-speech.safetensors"}
     write("s.yaml", {"chip": "column-npu-16k", "jobs": [job]})

@@ -177,6 +177,7 @@ def test_both_engines_give_the_same_numbers() -> None:
     assert fast == reference
 
 
+@pytest.mark.slow
 def test_without_cycles_and_numbers_this_is_said() -> None:
     printed, answer = text_and_told("figure-7", "--no-cycles", "--no-numbers")
     assert [each["makespan_cycles"] for each in answer["modes"]] == [None] * 4

@@ -25,6 +25,7 @@ def row_sum() -> str:
     return text("row-sum", "--modes", "op,stitch", "--ablate")
 
 
+@pytest.mark.slow
 def test_the_strongest_of_some_baselines_is_not_called_the_strongest(row_sum: str) -> None:
     assert "of op, the strongest of the baselines here, without xla and tvm: above 1 is slower" in row_sum
     assert "the strongest baseline: above 1" in text("row-sum", "--size", "length=32", "--no-numbers")
@@ -53,6 +54,7 @@ def test_what_the_device_moves_stands_beside_what_kernels_read_and_write() -> No
     assert reported in " ".join(rows)
 
 
+@pytest.mark.slow
 def test_the_partials_of_attention_are_half_of_what_it_moves() -> None:
     # beside the rounding to sectors, these are 40 partials of the maximum, the sum, and 356 results
     (row,) = lstmsim.run_fusion("attention", modes=["stitch"], numbers=False).to_dict()["modes"]

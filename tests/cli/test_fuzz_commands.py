@@ -429,6 +429,7 @@ def _one(draw: random.Random) -> None:
 ORIGINAL: dict[str, bytes] = {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(-(-COUNT // BATCH)))
 def test_no_internal_error_and_no_changed_input(batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

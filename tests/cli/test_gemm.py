@@ -104,6 +104,7 @@ def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     assert every["plan"]["settings_given"] == ["cycles", "mn"]
 
 
+@pytest.mark.slow
 def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
     product = ("gemm", "16", "16", "1024", "--threads", "16", "--no-numbers")
     warm, cold = (data(*product, "--caches", each) for each in ("warm", "cold"))
@@ -152,6 +153,7 @@ def test_one_row_packs_nothing() -> None:
     assert "nothing is packed: the kernel for one row (gemv) reads A and B where they lie" in each["packing"]
 
 
+@pytest.mark.slow
 def test_the_plan_by_sizes_alone_stands_beside_the_plan() -> None:
     product = ("gemm", "32", "32", "1024", "--threads", "32")
     plain, shaped = data(*product, "--no-numbers"), data(*product, "--no-baselines", "--no-numbers", *DOCUMENTED)
@@ -416,6 +418,7 @@ def test_a_trace_has_the_cycles_of_the_report() -> None:
     assert Path("w.csv").stat().st_size < Path("t.csv").stat().st_size
 
 
+@pytest.mark.slow
 def test_edges_of_sizes_and_threads_are_simulated() -> None:
     for sizes in (("1", "1", "1"), ("1", "3", "2"), ("5", "7", "3000")):
         for threads in ("1", "7", "64"):

@@ -43,6 +43,7 @@ def halves(spec: str, tmp_path: Path) -> list[str]:
     return [str(tmp_path / f"sweep-{number}-of-2.sqlite") for number in (1, 2)]
 
 
+@pytest.mark.slow
 def test_no_output_replaces_another_one(halves: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(halves[0], "all.csv")

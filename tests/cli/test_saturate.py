@@ -67,6 +67,7 @@ def test_a_rate_that_the_machine_cannot_do() -> None:
     assert "do not (unstable)" in text
 
 
+@pytest.mark.slow
 def test_who_is_rejected_is_not_served_in_time() -> None:
     answer, text = searched("--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05")
     broken = [each for each in answer["runs"] if each["kept"] is False]

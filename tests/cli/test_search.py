@@ -106,6 +106,7 @@ def test_any_ep_and_overrides(tmp_path: Path) -> None:
     assert 3 in eps or any(ep & (ep - 1) for ep in eps)
 
 
+@pytest.mark.slow
 def test_a_mix_names_its_cat(tmp_path: Path) -> None:
     path = scenario(tmp_path, JOB, OTHER)
     answer = result(path, "--npe", "2048", "--exhaustive")

@@ -157,6 +157,7 @@ def test_processes_go_on_as_long_as_it_takes() -> None:
     assert serve(SCENARIO, requests=100).serving.requests < 101
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_memory_does_not_grow_with_the_number_of_requests() -> None:
     data = {**SCENARIO, "jobs": SCENARIO["jobs"][:1]}

@@ -102,6 +102,7 @@ def test_engines_write_the_same_bytes(scenario: str) -> None:
     assert first.replace('"engine": "fast"', '"engine": "reference"') == second
 
 
+@pytest.mark.slow
 def test_files_are_written_and_named(scenario: str) -> None:
     result = call(scenario, "--json", "r.json", "--trace", "t.json.gz", "--timeline", "t.svg")
     assert result.exit_code == 0, result.output

@@ -294,6 +294,7 @@ def test_what_follows_from_the_cores_is_changed_there() -> None:
     assert len(answer["busy_cycles"]) == 4
 
 
+@pytest.mark.slow
 def test_ablations_say_what_they_are_measured_by() -> None:
     options = ("sparse", "a.mtx", "--columns", "8", "--chip", "edge", "--no-baselines", "--ablate")
     said = "measured by the first one, which has order sorted; the run above has order plain"

@@ -51,6 +51,7 @@ def test_ep_vp_sweep() -> None:
     assert ordered[1024][1].cycles < ordered[1024][0].cycles
 
 
+@pytest.mark.slow
 def test_every_best_ep_is_in_the_stated_range_or_within_a_thousandth_of_it() -> None:
     script, expected = load("ep_vp_sweep")
     for (npe, hidden), points in script.results().items():
@@ -121,6 +122,7 @@ def test_threads_and_cores() -> None:
         assert script.speedup(row, "4 cores, 2 threads") > script.speedup(row, "1 core, 2 threads")
 
 
+@pytest.mark.slow
 def test_mixes_lie_on_both_sides_of_each_published_figure() -> None:
     script, expected = load("threads_and_cores")
     measured = script.results()
@@ -230,6 +232,7 @@ def test_design_space() -> None:
         assert point.cycles == min(each.cycles for each in rivals)
 
 
+@pytest.mark.slow
 def test_splitting() -> None:
     script, expected = load("splitting")
     small = script.results(small=True)
@@ -263,6 +266,7 @@ def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does
         assert max(job.start - job.arrival for job in report.jobs if job.name.startswith("large")) == 0
 
 
+@pytest.mark.slow
 def test_deciding_late_over_how_many_cores_to_run_wins_at_medium_loads() -> None:
     from experiments.splitting import loads
 

@@ -49,6 +49,7 @@ def squares(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
     return pixels[: high * 16, : wide * 16].reshape(high, 16, wide, 16, -1).mean(axis=(1, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_a_figure_is_drawn_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from experiments import run

@@ -153,6 +153,7 @@ def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overri
         load_scenario({"chip": CHIP, "jobs": [JOB]}, overrides)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "reason", "name"),
     [

@@ -218,6 +218,7 @@ def test_the_order_of_events_in_a_file_does_not_matter(tmp_path):
     assert_equal(load_trace(path), small())
 
 
+@pytest.mark.slow
 def test_a_packed_table_that_unpacks_to_too_much_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "LIMIT_BYTES", 2**20)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"# chip: 1\n" * 2**18))

@@ -361,6 +361,7 @@ def test_served_padding_is_no_useful_work() -> None:
     assert (whole.utilization, whole.tops) == (report.utilization, report.tops)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["epyc-7742", "intel-npu-rtl"])
 @pytest.mark.parametrize("hidden", [4, 64])
 def test_cores_do_the_useful_work_of_the_jobs(chip: str, hidden: int) -> None:

@@ -26,6 +26,7 @@ def lowered(model: Model, core: ColumnCore, steps: int) -> int:
     return sum(len(phase.body.operations) * phase.repeat for phase in task.phases(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(models(tuple(CELLS)), cores_of_a_chip(), st.integers(1, 3))
 def test_no_program_has_more_operations(model: Model, core: ColumnCore, steps: int) -> None:

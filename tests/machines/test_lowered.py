@@ -43,6 +43,7 @@ def test_jobs_over_several_cores(case: tuple) -> None:  # type: ignore[type-arg]
     validate(machines.lower(ColumnNpu("c", 260, (core,) * (max(place) + 1), exchange=exchange), [job]))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["weights", "pauses"]).flatmap(crowds))
 def test_jobs_that_take_turns(scenario: Scenario) -> None:
     try:

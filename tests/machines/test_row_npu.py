@@ -227,6 +227,7 @@ def test_mistakes_are_named(change: str, sentence: str) -> None:
         load_scenario({"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-512", "steps": 2}]}, [change])
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_how_far_brainwave_rests_on_the_assumed_latencies() -> None:
     """The words of the preset's source of its latencies."""

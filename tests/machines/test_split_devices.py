@@ -93,6 +93,7 @@ def test_a_slower_link_never_ends_sooner(case: tuple[ColumnNpu, list[Job]], more
     assert ends == sorted(ends)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 2, deadline=None)
 @given(linked())
 def test_the_load_of_links_is_what_a_trace_has(case: tuple[ColumnNpu, list[Job]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from tests.strategies import cores_of_a_chip, models
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "6"))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(splits())
 def test_random_splits_as_the_cycle_stepped_model_has_them(

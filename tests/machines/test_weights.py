@@ -52,6 +52,7 @@ def test_a_cpu_begins_cold_where_nothing_is_said() -> None:
 _COLD, _WARM = {"weights": "cold"}, {"weights": "warm"}
 
 
+@pytest.mark.slow
 def test_a_device_begins_with_the_l2_of_its_own_state_where_all_fits_there() -> None:
     of_chip = {state: _cycles("v100", _job(64), l2_state=state) for state in ("cold", "warm")}
     assert of_chip["warm"] < of_chip["cold"]
@@ -77,6 +78,7 @@ def test_machines_without_caches_say_nothing_of_a_default() -> None:
     assert served.remarks == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["epyc-7742", "v100"])
 def test_requests_that_keep_coming_find_their_weights_warm(chip: str) -> None:
     arrival = {"arrival": {"kind": "poisson", "rate_per_second": 100}}

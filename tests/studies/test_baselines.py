@@ -66,6 +66,7 @@ def test_the_base_of_a_comparison_is_in_its_chart() -> None:
     assert [row["speedup"] for row in found["rows"]] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_one_machine_has_no_baseline_and_two_have_the_first() -> None:
     arriving = {"kind": "poisson", "rate_per_second": 1000, "seed": 1}

@@ -17,6 +17,7 @@ def asked(*jobs: dict[str, Any]) -> dict[str, Any]:
     return {"chip": CHIP, "jobs": list(jobs)}
 
 
+@pytest.mark.slow
 def test_a_long_run_is_explained_by_its_first_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = lstmsim.run(asked(JOB, {**JOB, "steps": 3}))
     assert lstmsim.explain(whole).window is None

@@ -144,6 +144,7 @@ def imported(tmp_path: Path) -> Any:
     return lstmsim.import_model(file)[0]
 
 
+@pytest.mark.slow
 def test_an_imported_model_is_a_model(imported: Any, tmp_path: Path) -> None:
     """Its numbers are in memory, and give what they give from the files that `save_model` writes."""
     path = lstmsim.save_model(imported, tmp_path / "m.yaml")

@@ -247,7 +247,13 @@ CASES: dict[str, Callable[[], None]] = {
 }
 
 
-@pytest.mark.parametrize("command", names_with_core(COMMANDS, {"validate", "saturate", "load-latency"}))
+@pytest.mark.parametrize(
+    "command",
+    [
+        *names_with_core((each for each in COMMANDS if each != "board"), {"validate", "saturate", "load-latency"}),
+        pytest.param("board", marks=pytest.mark.slow),
+    ],
+)
 def test_the_function_does_what_its_command_does(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert callable(getattr(lstmsim, function_of(command)))

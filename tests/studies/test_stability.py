@@ -179,6 +179,7 @@ def cycles(ep: int, activation: int) -> int:
     return lstmsim.simulate(replace(scenario, chip=chip)).makespan_cycles
 
 
+@pytest.mark.slow
 def test_a_sweep_flips_where_simulation_says(tmp_path: Path) -> None:
     result = lstmsim.sweep(SPEC, tmp_path / "a", stability=0.5, jobs=1)
     assert result.stability is not None

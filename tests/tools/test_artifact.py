@@ -47,6 +47,7 @@ def test_verdicts(tmp_path: Path) -> None:
     assert set(run_all(chosen[2:3], tmp_path)[0].files) == {"picture.svg", "printed.txt"}
 
 
+@pytest.mark.slow
 @CHECKOUT
 def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "preemption").mkdir()

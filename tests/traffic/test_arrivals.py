@@ -62,6 +62,7 @@ def test_no_arrival_is_later_at_a_higher_rate(rate: float, faster: float) -> Non
     assert all(late >= early for late, early in zip(slow, fast, strict=True))
 
 
+@pytest.mark.slow
 @given(descriptions, st.integers(1, 25))
 def test_arrays_hold_the_same_arrivals(description: OpenArrivals, chunk: int) -> None:
     blocks = list(arrival_arrays(description, 60, 260, (1, "job"), chunk))

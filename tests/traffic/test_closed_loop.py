@@ -210,6 +210,7 @@ def test_the_window_ends_when_the_first_client_leaves() -> None:
     assert f"while all 5 clients are active (cycles {window.start_cycle:,} to {window.end_cycle:,}, " in text
 
 
+@pytest.mark.slow
 def test_clients_beside_arrivals_that_come_by_themselves() -> None:
     poisson = {"kind": "poisson", "rate_per_second": 500_000}
     more = ({"model": "lstm-256", "steps": 1, "count": 1200, "arrival": poisson, "name": "open"},)

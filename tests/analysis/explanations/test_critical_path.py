@@ -125,6 +125,7 @@ def slower(program: Program, phase: int, operation: int) -> Program:
     return Program(program.cores, (replace(task, variants=((0, tuple(phases)),)),))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(programs(), st.data())
 def test_what_is_on_the_path_lengthens_the_run_when_it_gets_slower(program: Program, data: st.DataObject) -> None:

@@ -59,6 +59,7 @@ def test_a_cycle_too_early_is_found_where_jobs_take_turns(scenario: Scenario, da
     find_any((scenario, *legal(scenario, "fast")), data)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(splits(), st.data())
 def test_a_dropped_exchange_is_found(
@@ -86,6 +87,7 @@ def a_split(name: str, split: str, cores: tuple[int, ...], **exchange: int) -> C
 CUTS = [("rows", (0, 1, 2)), ("layers", (0, 1)), ("layers", (1, 0, 1))]
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize(("split", "cores"), CUTS)
 @pytest.mark.parametrize("name", ["lstm-projection", "gru", "gru-lbr0"])
@@ -249,6 +251,7 @@ def a_pause() -> Case:
     return (scenario, *run(scenario))
 
 
+@pytest.mark.slow
 def test_a_tile_in_a_pause_is_found() -> None:
     case = a_pause()
     trace = case[2]

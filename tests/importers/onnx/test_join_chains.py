@@ -12,6 +12,7 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
+import pytest
 from onnx import helper
 
 from tests.importers.onnx.runs import CLOSE, ours, theirs
@@ -130,6 +131,7 @@ def outcome(seed: int, folder: Path) -> str:
     return "joined"
 
 
+@pytest.mark.slow
 def test_what_is_joined_is_equal(tmp_path: Path) -> None:
     outcomes = [outcome(seed, tmp_path) for seed in range(CHAINS)]
     assert outcomes.count("joined") > CHAINS / 8

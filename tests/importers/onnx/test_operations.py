@@ -425,6 +425,7 @@ def test_a_projection_with_rows_of_length_one(tmp_path: Path) -> None:
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 
 
+@pytest.mark.slow
 def test_networks_that_pytorch_exported(tmp_path: Path) -> None:
     """Real files: what onnx carries along for its own tests, with the numbers that PyTorch gave."""
     right = 0

@@ -6,6 +6,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def shown(figures: GemmFigures) -> dict[str, Any]:
     return {**named, "finish": list(figures.finish), "waits": dict(figures.waits), "counts": counts}
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(divided(), st.sampled_from(CACHES))
 def test_a_product_in_time(case: tuple[MulticoreCpu, Division], caches: str) -> None:

@@ -92,6 +92,7 @@ def test_sub_blocks_that_all_begin_at_the_first_would_wait_longer() -> None:
     assert rotated.makespan < whole.makespan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("product", "threads"),
     [

@@ -148,6 +148,7 @@ def of_length(division: Division, k: int) -> Division:
     return replace(division, product=replace(division.product, k=k), cut=replace(division.cut, kb=k))
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near() -> None:
     """Of drawn divisions with ragged edges and threads without work; it errs upwards, for whole blocks count."""
     for seed in range(25):

@@ -107,10 +107,12 @@ def test_streams_of_random_graphs() -> None:
     assert sum(written) > COUNT // 2
 
 
+@pytest.mark.slow
 def test_streams_on_v100() -> None:
     assert all(agree(random_graph(seed), FusionDevice()) for seed in range(1000, 1000 + COUNT // 2))
 
 
+@pytest.mark.slow
 def test_threads_keep_what_is_no_more_than_they_have_registers_for() -> None:
     """A warp has a row of 96 elements, three a thread: each is read once, or by each of the three stages."""
     graph, loads = examples.softmax(2, 96), {}

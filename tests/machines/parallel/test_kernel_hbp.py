@@ -45,6 +45,7 @@ def some_matrix(seed: int) -> Csr:
     return csr_of_dense(np.where(rng.random((rows, columns)) < share, rng.integers(1, 6, (rows, columns)), 0))
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize("merge", ["kernel", "atomic"])
 @pytest.mark.parametrize("fixed", [0, 50, 100])

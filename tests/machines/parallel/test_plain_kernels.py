@@ -109,6 +109,7 @@ def spmm_agrees(seed: int, choices: dict[str, list[Any]] = SPMM) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hundred", [0, 1, *LONG])
 def test_spmm(hundred: int) -> None:
     tried = [spmm_agrees(1000 * hundred + seed) for seed in range(18)]

@@ -100,6 +100,7 @@ RESIDENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(RESIDENT))
 def test_what_is_resident_at_once_gains_little_from_sorting(case: tuple[str, int]) -> None:
     plain, by_length = (ran(SIXTEEN, matrix(*case), "spmm", "csr", order=each)[2] for each in ("plain", "sorted"))
@@ -229,6 +230,7 @@ def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method
         assert span_beside(kernel, each.method, tuple(sorted(each.options.items()))) > 0
 
 
+@pytest.mark.slow
 def test_blocks_of_one_warp_say_that_the_hash_has_nothing_to_do() -> None:
     for rows, said in ((32, 1), (64, 0)):
         report = run_sparse(

@@ -303,6 +303,7 @@ def test_timelines_have_rows_for_schedulers_warps_and_partitions(tmp_path: Path,
     assert load_trace(tmp_path / f"trace{suffix}").makespan_cycles == timeline.makespan_cycles
 
 
+@pytest.mark.slow
 def test_it_is_swept_and_compared(tmp_path: Path) -> None:
     asked = scenario(JOBS["lstm"])
     axes = {

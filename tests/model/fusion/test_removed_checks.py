@@ -94,6 +94,7 @@ def with_all_checks(device: str) -> Counter[str]:
     return runs(SEEDS[:30], device)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "device", "said"),
     [

@@ -66,6 +66,7 @@ CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 
 SILERO = {"model": "silero-vad-16k", "steps": 60, "inputs": "silero-speech.safetensors"}
 
 
+@pytest.mark.slow
 def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
     base = {"chip": "column-npu-16k", "jobs": [SILERO]}
     own = lstmsim.accuracy(base)

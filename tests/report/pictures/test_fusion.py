@@ -103,6 +103,7 @@ def test_too_many_nodes_are_refused_and_a_graph_without_any_part_is_drawn(tmp_pa
     assert ">p<" in (tmp_path / "p.svg").read_text()
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_it() -> None:
     report = lstmsim.run_fusion("softmax", sizes={"rows": 2}, modes=["stitch"], cycles=False)
     assert lstmsim.plot_fusion(report)._repr_png_().startswith(b"\x89PNG\r\n")

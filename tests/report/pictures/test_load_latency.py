@@ -67,6 +67,7 @@ def test_names_stand_beside_the_last_stable_point() -> None:
     assert all(each.get_window_extent().x0 < main.transAxes.transform((0.2, 0))[0] for each in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["screen", "slides"])
 def test_names_of_curves_that_end_together_do_not_touch(style: str) -> None:
     figure = plot(curves(4, machines=3), look=Look("column", style))

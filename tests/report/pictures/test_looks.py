@@ -63,6 +63,7 @@ def test_letters_are_those_of_the_style() -> None:
     assert families["screen"] == ["DejaVu Sans"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".pdf"])
 def test_letters_of_a_paper_stay_letters(suffix: str, tmp_path: Path) -> None:
     """In an SVG they are text; a PDF embeds the font as TrueType (type 42), which journals ask for, not as type 3."""

@@ -50,6 +50,7 @@ def test_a_heat_map_has_a_number_a_hatch_or_nothing_in_each_cell_and_outlines_th
     assert (eps[round(best.get_x() + 0.5)], vps[round(best.get_y() + 0.5)]) == (row["ep"], row["vp"])
 
 
+@pytest.mark.slow
 def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture, "MAX_PANELS", 5)
     hidden = {"path": HIDDEN, "from": 8, "to": 8 + 5}
@@ -126,6 +127,7 @@ def test_too_many_curves_become_the_best_of_each_size(tmp_path: Path) -> None:
     assert "lines: the best of all ep and vp; pale: the other points" in figure.axes[0].get_title()
 
 
+@pytest.mark.slow
 def test_maps_share_their_colours_and_mark_the_best_of_all(tmp_path: Path) -> None:
     axes = {"npe": {"path": "chip.cores.0.npe", "values": [256, 512]}, "ep": EP, "vp": VP}
     scenario = {**SCENARIO, "name": "two sizes"}
@@ -179,6 +181,7 @@ def joined(figure: Figure) -> set[tuple[float, float]]:
     return {(x, y) for line in lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
 
 
+@pytest.mark.slow
 def test_anything_else_gives_the_front_of_the_first_two_objectives(tmp_path: Path) -> None:
     # A VP that follows from EP spans no map.
     vp = {"path": "chip.cores.0.vp", "expression": "min(32, 256 // ep)"}
@@ -278,6 +281,7 @@ def test_points_without_a_number_are_counted_on_the_picture_and_one_objective_is
     assert [(row["point"], row["banks"], row["front"]) for row in numbers] == [("0", "4", "1")]
 
 
+@pytest.mark.slow
 def test_equal_tables_give_equal_pictures_and_nothing_to_draw_is_said(tmp_path: Path) -> None:
     axes = {"ep": EP, "vp": VP}
     drawn(tmp_path / "a", axes)

@@ -145,6 +145,7 @@ def test_fractions_add_up_to_the_spans():
         assert (sum(stack.values()) <= 1 + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_many_jobs_share_a_short_legend():
     figure = plot(busy_machine(1, 2, 1000, 2000))
     assert any(text.startswith("+ ") and "more" in text for text in legend_texts(figure))
@@ -265,6 +266,7 @@ def test_names_are_drawn_as_they_are(tmp_path):
     assert len(legend_texts(figure)) >= len(names)
 
 
+@pytest.mark.slow
 def test_the_picture_leaves_the_users_settings_alone(tmp_path):
     import matplotlib
 
@@ -274,6 +276,7 @@ def test_the_picture_leaves_the_users_settings_alone(tmp_path):
         assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.slow
 def test_the_legend_lies_outside_and_hides_no_row():
     figure = plot(busy_machine(2, 2, 9, 40))
     figure.draw_without_rendering()

@@ -30,6 +30,7 @@ def read(number: int, address: int, count: int) -> bytes:
     return message(number, READ, words_bytes([address, count]))
 
 
+@pytest.mark.slow
 def test_messages_are_done_answered_and_refused(program: Path) -> None:
     first = write(2, 0x10000004, 7, 0xFFFFFFFF)
     runs = [

@@ -141,6 +141,7 @@ def test_where_no_machine_begins_cold_nothing_is_said_of_first_steps() -> None:
     assert not any("later" in line for line in comparison_markdown(compared))
 
 
+@pytest.mark.slow
 @pytest.mark.halved
 @pytest.mark.parametrize("l2", ["cold", "warm"])
 @pytest.mark.parametrize("mode", ["kernels", "persistent"])

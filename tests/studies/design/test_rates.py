@@ -177,6 +177,7 @@ def compared(seed: int) -> int:
     return len(most)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_core
 def test_no_load_below_1_is_above_the_bound() -> None:
     assert sum(map(compared, range(3))) >= 8

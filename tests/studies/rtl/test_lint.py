@@ -30,7 +30,9 @@ def said(words: list[str], folder: Path) -> str:
 
 
 @needs_verilator
-@pytest.mark.parametrize("name", LINTED)
+@pytest.mark.parametrize(
+    "name", [each if each == "pinned" else pytest.param(each, marks=pytest.mark.slow) for each in LINTED]
+)
 def test_verilator_warns_of_nothing_but_what_the_design_waives_with_a_reason(name: str, tmp_path: Path) -> None:
     files = written(name, tmp_path)
     words = ["verilator", "--lint-only", "-Wall", "sim/lint.vlt", "-Irtl", "--top-module", "npu_top", *files]

@@ -40,6 +40,7 @@ def inside(result: Served, expected: float) -> bool:
     return abs(mean.value - expected) <= mean.half_width + 1
 
 
+@pytest.mark.slow
 @loads()
 def test_batches_of_one_are_an_m_d_1_queue(load: float) -> None:
     result, _, cycles = served(load, 1, 20_000)

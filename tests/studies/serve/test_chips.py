@@ -123,6 +123,7 @@ def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, fou
     assert [each.rate for each in more.rates] == [each.rate for each in found.rates]
 
 
+@pytest.mark.slow
 def test_a_chip_that_cannot_run_the_jobs_has_its_reason_and_a_chip_that_is_not_there_is_a_mistake() -> None:
     job = {**JOB, "model": {"name": "p", "layers": [{"cell": "lstm-peephole", "hidden": 8, "input": 8}]}}
     found = lstmsim.saturate_chips({"chip": "column-npu-16k", "jobs": [job]}, 0.1, ["edge"], **QUICK)

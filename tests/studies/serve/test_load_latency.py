@@ -196,6 +196,7 @@ def test_one_name_alone_is_a_list_of_one() -> None:
     assert [each.placement for each in curves(placements="least-loaded", **short).machines] == ["least-loaded"]
 
 
+@pytest.mark.slow
 def test_with_preemption_a_point_has_all_requests_that_are_asked_for() -> None:
     """Once 20,000 at most were simulated, without a word."""
     arrival = {"kind": "poisson", "rate_per_second": 1e5}

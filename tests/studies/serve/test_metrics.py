@@ -63,6 +63,7 @@ def test_every_number_is_that_of_a_count_cycle_by_cycle(drawn: tuple[list[Finish
     assert len(result.windows) <= WINDOWS
 
 
+@pytest.mark.slow
 @given(runs, st.integers(1, 20), st.randoms(use_true_random=False))
 def test_chunks_change_nothing(drawn: tuple[list[Finished], int], size: int, random: object) -> None:
     rows, servers = drawn

@@ -199,6 +199,7 @@ def test_keys_of_moved_streams_that_are_wrong(arrival: dict[str, Any], place: st
         lstmsim.simulate({"chip": "column-npu-16k", "jobs": [job]})
 
 
+@pytest.mark.slow
 def test_other_chips() -> None:
     """Jobs of CPUs have no core of their own, a device has one place, and hardware is not generated for moves."""
     arrival = {"kind": "stream", "frame_ms": 10, "streams": 3, "session": "moved", "move_cycles": 50}

@@ -87,6 +87,7 @@ def _small(count: int, **chip: Any) -> Mapping[str, Any]:
     return {"chip": device, "jobs": [{"model": _model("gru", 100), "steps": 2, "arrival": arrival}]}
 
 
+@pytest.mark.slow
 def test_what_schedulers_remember_from_job_to_job_is_said() -> None:
     one = {"cores": [{"count": 1, "schedulers": 2}], "fusion": "on", "launch": 100}
     said = lstmsim.serve(_small(1, **one), requests=20).remarks

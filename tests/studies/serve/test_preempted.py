@@ -116,6 +116,7 @@ def test_a_lowest_rank_that_is_left_no_time_is_an_overload() -> None:
     assert serve(data, requests=5000).serving.verdict == "unstable"
 
 
+@pytest.mark.slow
 def test_deadlines_stop_the_fewer_the_longer_the_queue() -> None:
     """So the measured load is an upper bound: below 1 it decides, above 1 it does not."""
     stable, unsure = (

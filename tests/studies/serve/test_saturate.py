@@ -61,6 +61,7 @@ def test_no_rate_above_the_machines_bound() -> None:
     assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
 
 
+@pytest.mark.slow
 def test_far_above_the_bound_is_above_before_there_is_an_interval() -> None:
     bound = capacity_of(SMALL).bound_per_second
     ends = {"low": 0.2 * bound, "high": 0.9 * bound, "most_requests": 8_000, "tolerance": 0.9}

@@ -82,6 +82,7 @@ def test_the_load_is_that_of_the_core_with_the_most_streams(streams: int) -> Non
     assert load.parts["threads"] == pytest.approx(-(-streams // 2) * 115 / 250)
 
 
+@pytest.mark.slow
 def test_one_stream_is_as_before_and_a_device_has_one_place() -> None:
     one = _scenario(1, 5, {"streams": 1})
     plain = {**one, "jobs": [{**one["jobs"][0], "arrival": {"kind": "stream", "frame_ms": 0.00025}}]}

@@ -82,6 +82,7 @@ def test_what_counts_is_the_load_of_those_that_are_never_rejected(
     assert (result.verdict == "unstable") == unstable
 
 
+@pytest.mark.slow
 def test_an_overload_on_one_core_is_seen_beside_a_queue_that_ends_on_the_other() -> None:
     jobs = [job(1.05, name="a", cores=[0], queue_limit=5), job(0.2, name="b", cores=[1])]
     assert served(jobs, cores=2).verdict != "unstable"

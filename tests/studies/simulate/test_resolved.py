@@ -97,6 +97,7 @@ def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
     assert "precision" not in resolved_text(plain)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(scenarios())
 def test_any_scenario_comes_back(scenario: Scenario) -> None:

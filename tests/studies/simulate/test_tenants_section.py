@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
+import pytest
+
 from lstmsim import Run, run, serving
 from lstmsim.studies.serve.result import Entry
 from lstmsim.studies.simulate.page.page import report_page
@@ -67,6 +69,7 @@ def test_bars_stay_in_their_frame() -> None:
         assert all(0 <= value <= float(limit) for value in values)
 
 
+@pytest.mark.slow
 def test_of_very_many_tenants_the_page_says_how_many_are_left_out() -> None:
     entries = [Entry(f"t{number}", "m") for number in range(300)]
     collector = Collector(100, entries=entries)

@@ -53,6 +53,7 @@ def drawn_spec(chance: random.Random) -> dict[str, Any]:
     return {"scenario": scenario, "axes": {name: axis for name, axis in axes.items() if axis}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(max(examples(3) // 40, 3)))
 def test_outcomes_are_those_of_points_one_by_one(seed: int) -> None:
     setup = prepare(drawn_spec(random.Random(seed)))
@@ -103,6 +104,7 @@ def test_unlike_cores_give_the_outcomes_of_points_one_by_one(seed: int) -> None:
     assert (repr(rows.results), repr(rows.points)) == (repr(alone.results), repr(alone.points))
 
 
+@pytest.mark.slow
 def test_a_table_is_the_same_in_bulk_and_one_by_one(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

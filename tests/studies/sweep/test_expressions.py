@@ -126,6 +126,7 @@ def test_what_cannot_be_computed_says_so(text: str, words: str) -> None:
         expression(VALUES)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(st.text(alphabet="ep vx0123456789.+-*/%()<>=!,&|~^@[]{}'\"\\:;_ifelsnotmradx\n\t", max_size=40))
 def test_no_text_gets_through_with_another_error(text: str) -> None:

@@ -32,6 +32,7 @@ def agree(scenario: Scenario) -> dict[str, int | float]:
     return dict(zip(NUMBERS, numbers, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(scenarios(), st.sampled_from([None, 0, 1]), st.sampled_from([None, 5]))
 def test_random_scenarios(scenario: Scenario, queue_limit: int | None, patience: int | None) -> None:

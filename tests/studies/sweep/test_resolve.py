@@ -122,6 +122,7 @@ def outcome(make: Any) -> Scenario | None:
     return scenario
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_the_quick_way_and_the_long_way_agree(data: st.DataObject) -> None:

@@ -29,6 +29,7 @@ def test_mechanisms_that_cost_cycles_are_named() -> None:
     assert said("astitch-kernels") == "8 to 1, 88 % fewer"
 
 
+@pytest.mark.slow
 def test_kernels_of_the_drawn_graph_are_judged() -> None:
     assert KERNELS.drawn_graph(CLAIMS["astitch-figure-7"]).verdict == "holds"
     assert KERNELS.drawn_graph(replace(CLAIMS["astitch-figure-7"], value="4, 2, 1")).verdict == "fails"

@@ -169,6 +169,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=() if each in _USUAL_MUTANTS else long_run) for each in MUTANTS]
