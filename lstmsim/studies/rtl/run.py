@@ -137,6 +137,10 @@ def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: s
     return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS, netlist=kept)
 
 
+#: Files of the hardware from which the testbench takes modules, too; a netlist is flat and has none of their names.
+_OF_TESTBENCH = ("rtl/npu_lib.v",)
+
+
 def _netlist_verified(
     program: Simulator | None,
     hardware: Any,
@@ -151,7 +155,7 @@ def _netlist_verified(
     expected = [each for each in events if each.kind in AT_PORTS]
     with scratch_folder("netlist") as around:
         for each in files:
-            if each.startswith(("data/", "sim/")) or each.endswith(".vh"):
+            if each.startswith(("data/", "sim/")) or each.endswith(".vh") or each in _OF_TESTBENCH:
                 os.makedirs(os.path.dirname(os.path.join(around, each)), exist_ok=True)
                 shutil.copyfile(os.path.join(folder, each), os.path.join(around, each))
         texts = {
@@ -161,7 +165,8 @@ def _netlist_verified(
         for name, text in texts.items():
             with open(os.path.join(around, name), "w", encoding="utf-8") as file:
                 file.write(text)
-        sources = [*sorted(each for each in files if each.startswith("sim/") and each.endswith(".v")), *texts]
+        bench = sorted(each for each in files if each.startswith("sim/") and each.endswith(".v"))
+        sources = [*bench, *_OF_TESTBENCH, *texts]
         last = max((each.cycle for each in events), default=0)
         defines = (hardware.NETLIST_DEFINE,)
         done = simulate_rtl(program, around, sources, hardware.TESTBENCH, last + _MARGIN, defines)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import lstmsim
+from lstmsim.studies.rtl.run import _OF_TESTBENCH
 from lstmsim.studies.rtl.simulators import simulate_rtl, simulator_of
 from tests.studies.board.scenarios import TINY
 from tests.studies.rtl.directed_bits import BITS
@@ -217,3 +218,13 @@ def test_a_netlist_does_what_lstmsim_says(name: str, tmp_path: Path) -> None:
     assert report.synthesis is not None
     if name == "tables":
         assert re.search(r"^\s*DP16KD\b", report.synthesis.netlist, re.MULTILINE)
+
+
+def test_the_testbench_of_a_netlist_has_all_its_modules(tmp_path: Path) -> None:
+    lstmsim.run_rtl(TINY, tmp_path / "design", random_weights=1)
+    bench = [tmp_path / "design" / each for each in _OF_TESTBENCH] + sorted((tmp_path / "design/sim").glob("*.v"))
+    text = "\n".join(each.read_text() for each in bench)
+    written = set(re.findall(r"^module (\w+)", text, re.MULTILINE))
+    asked = set(re.findall(r"^\s+(npu_\w+) (?:#\(|\w+ \()", text, re.MULTILINE))
+    assert {"npu_top", "npu_pulse"} <= asked
+    assert asked - written == {"npu_top"}
