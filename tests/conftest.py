@@ -61,7 +61,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # the summary counts them as deselected: to skip each would take seconds
         numbers: Counter[str] = Counter()
         # what failed is run again, whatever it is
-        parts = {"usual", "slow"} if config.getoption("lf", False) else PARTS[os.environ.get("LSTMSIM_TESTS", "usual")]
+        asked = "both" if config.getoption("lf", False) else os.environ.get("LSTMSIM_TESTS", "usual")
+        if asked not in PARTS:
+            raise pytest.UsageError(f"LSTMSIM_TESTS: expected one of {', '.join(PARTS)}, got {asked!r}")
+        parts = PARTS[asked]
         out = [_part_of(item, numbers) not in parts for item in items]
         config.hook.pytest_deselected(items=[*compress(items, out)])
         items[:] = [item for item, left in zip(items, out, strict=True) if not left]

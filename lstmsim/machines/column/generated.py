@@ -158,11 +158,12 @@ def files(
         sizes += own.pop("rtl/npu_config.vh")
         known |= localparams(sizes)
         own |= {path: inlined(own[path], known) for path in ("rtl/npu_pick.v", "rtl/npu_tail_lane.v")}
-    if design.capacity is not None:
+    table = design.capacity is not None
+    if table:
         # only the testbench knows how many the host posts
         known |= localparams(number_text([("POSTED", design.job_places)]))
-    known, number, count = job_table(known, design.capacity is not None)
-    if design.capacity is not None:
+    known, number, count = job_table(known, table)
+    if table:
         entries = ((JOB_SPACE << 28 | at, number >> 32 * at & _WORD) for at in range(count))
         own["data/jobs.hex"] = hex_text(entries)
     return {**fixed, **headers(fixed, known), "rtl/npu_config.vh": sizes, **own}

@@ -15,6 +15,7 @@ from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORDER
 from lstmsim.machines.column.rtl.lanes.operations import places as places_of
+from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.layout import bits_of
 from lstmsim.machines.column.shape import LATENCIES, begins, depths, pass_shapes
 from lstmsim.machines.column.sizes import Sizes, element_bits
@@ -396,19 +397,10 @@ class _Lane:
 
     def _early(self, state: str) -> bool:
         """Whether a state is read a cycle early, into a register: it is there before the turn, as h is."""
-        giver, output = self.cell.states[state], self.cell.output
-        every = segments(self.cell)
-        home = {node.name: number for number, each in enumerate(every) for node in each.nodes}
-        if home.get(giver) != home[output] or self.depth[giver] > self.depth[output]:
-            return False
-        for segment in every:
-            nodes = [each for each in segment.nodes if state in each.sources]
-            stages = self.cell.stages[: segment.stage + 1]
-            if nodes and not any("h" in each.vectors for each in stages):
-                return False
-            if any(begins(each, self.depth, segment) == 0 for each in nodes):
-                return False
-        return True
+        own = Schedule(self.cell, self.sizes.core.latency, self.sizes.core.tail_width)
+        giver = self.cell.states[state]
+        read = [(segment, node) for segment in own.segments for node in segment.nodes if state in node.sources]
+        return all(own.behind_h(segment, giver) and own.begin(node) > 0 for segment, node in read)
 
 
 def _spread(latency: int, widths: tuple[int, ...], order: tuple[int, ...]) -> int:

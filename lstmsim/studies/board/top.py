@@ -118,10 +118,14 @@ _GOWIN_STEPS = """\
   --write build/npu.placed.json --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
 "$pack" -d @DIE -o @BITSTREAM build/npu.placed.json"""
 
+#: How an ECP5's Yosys reads the design, and how others do.
+_ECP5_READ = """\
+# NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v).
+read_verilog -D NPU_ECP5 -I rtl rtl/*.v"""
+_READ = "read_verilog -I rtl rtl/*.v"
 _SYNTH = """\
 # yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
-# NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v).
-read_verilog -D NPU_ECP5 -I rtl rtl/*.v
+@READ
 read_verilog -I board board/*.v
 @COMMAND -top top -json build/npu.json
 """
@@ -165,6 +169,7 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
         "LEDS": leds,
         "TOOLS": "\n".join(f"{each}=$(tool {name} {package})" for each, (name, package) in TOOLS[board.die].items()),
         "BITSTREAM": BITSTREAM[board.die],
+        "READ": _READ if board.die else _ECP5_READ,
         "COMMAND": "synth_gowin -family gw1n" if board.die else "synth_ecp5",
         "DIE": board.die,
         "DEVICE": board.device,

@@ -45,6 +45,7 @@ def test_a_board_gets_pins_clock_and_build_script(tmp_path: Path) -> None:
     assert "assign led = ~{ended, running};" in top
     assert 'LOCATE COMP "rx" SITE "N17";' in (board / "board.lpf").read_text()
     assert "--85k --package CSFBGA285 --speed 8" in (board / "build.sh").read_text()
+    assert "read_verilog -D NPU_ECP5 -I rtl rtl/*.v" in (board / "synth.ys").read_text()
     assert not re.search("@[A-Z]", "".join(each.read_text() for each in board.iterdir() if each.is_file()))
 
 
@@ -56,7 +57,10 @@ def test_a_board_of_gowin_gets_its_pll_pins_and_tools(tmp_path: Path, monkeypatc
     pins = (board / "board.cst").read_text()
     assert 'IO_LOC "led[1]" 11;\nIO_PORT "led[1]" IO_TYPE=LVCMOS18;' in pins
     assert 'IO_LOC "rx" 18;\nIO_PORT "rx" IO_TYPE=LVCMOS33 PULL_MODE=UP;' in pins
-    assert "synth_gowin -family gw1n -top top" in (board / "synth.ys").read_text()
+    synth = (board / "synth.ys").read_text()
+    assert "synth_gowin -family gw1n -top top" in synth
+    # the blocks of another family are no cells of this one
+    assert "ECP5" not in synth
     script = (board / "build.sh").read_text()
     assert "--device GW1NR-LV9QN88PC6/I5 --vopt family=GW1N-9C --vopt cst=board/board.cst" in script
     assert '"$pack" -d GW1N-9C -o build/npu.fs build/npu.placed.json' in script
