@@ -70,10 +70,10 @@ def array(sizes: Sizes, summed: int) -> Part:
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
-    # One register reads the constants (from 6 on a second one holds them), one follows each operation; from 5 on one
+    # One register reads the constants (from 5 on a second one holds them), one follows each operation; from 5 on one
     # follows the parts of the product.
-    selected, late = min(convert, 1), int(convert > 5)
-    partial, shifted, saturated, added = (int(convert > least) for least in (4, 2, 3, 6))
+    selected = min(convert, 1)
+    late, partial, shifted, saturated, added = (int(convert > least) for least in (4, 4, 2, 3, 6))
     multiplied = convert - selected - late - partial - shifted - saturated - added
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))

@@ -213,10 +213,10 @@ module npu_datapath #(
 
   // --- where the adapter's CONVERT registers are, from the choice of a turn to its sums ---
 
-  // The first register reads the constants. A register behind each operation comes next, then (from 5 on) one between
-  // the blocks of the product and their adder, a second one (6) behind the memory of constants, and one (7) between the
-  // last adder and the saturation. All further ones go to the product.
-  localparam SELECTED = CONVERT > 5 ? 2 : CONVERT > 0 ? 1 : 0;
+  // The first register reads the constants; one behind each operation comes next. 5 has one between the blocks of the
+  // product and their adder, and one behind the memory of constants, which takes longer than an adder and a shift: that
+  // of the whole product goes there. 7 has one between the last adder and the saturation. All others go to the product.
+  localparam SELECTED = CONVERT > 4 ? 2 : CONVERT > 0 ? 1 : 0;
   localparam PARTIAL = CONVERT > 4 ? 1 : 0;
   localparam SHIFTED = CONVERT > 2 ? 1 : 0;
   localparam ADDED = CONVERT > 6 ? 1 : 0;

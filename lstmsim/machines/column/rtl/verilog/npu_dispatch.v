@@ -90,20 +90,22 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   output reg [THREADS*W_JOB-1:0] admit_job;
 
   reg [THREADS-1:0] occupied;
+  // Wide enough for the jobs that follow the last one in an only queue: none of them is ever posted.
+  localparam W = (W_JOBS > W_THREAD ? W_JOBS : W_THREAD + 1) + 1;
   // At distances that are powers of two, because an index times another width would be a multiplier.
-  localparam JOBS_B = 1 << $clog2(W_JOBS);
-  // The first jobs of the queue that have no context yet, one more than may find one in a cycle; JOBS: none.
+  localparam JOBS_B = 1 << $clog2(W);
+  // The first jobs of the queue that have no context yet, one more than may find one in a cycle; JOBS or more: none.
   reg [(THREADS+1)*JOBS_B-1:0] heads;
 
-  function [(THREADS+1)*JOBS_B-1:0] listed(input [W_JOBS-1:0] first);
+  function [(THREADS+1)*JOBS_B-1:0] listed(input [W-1:0] first);
     // This job and those behind it in the queue. The jobs of an only queue follow each other: each is counted from the
     // first one and not from the one before it, because a chain of adders would be the longest path of the hardware.
     integer p;
-    reg [W_JOBS-1:0] job;
+    reg [W-1:0] job;
     begin
       job = first;
       for (p = 0; p <= THREADS; p = p + 1) begin
-        if (QUEUES == 1) job = p > JOBS || first > JOBS - p ? JOBS : first + p;
+        if (QUEUES == 1) job = first + p;
         listed[p*JOBS_B +: JOBS_B] = job;
         if (QUEUES != 1 && job < JOBS) job = J_NEXT[job*J_NEXT_B +: W_JOBS];
       end
@@ -116,12 +118,12 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   genvar g;
   generate
     for (g = 0; g < THREADS; g = g + 1) begin : posted
-      assign there[g] = jobs[g*JOBS_B +: W_JOBS] < jobs_posted;
+      assign there[g] = jobs[g*JOBS_B +: W] < jobs_posted;
     end
   endgenerate
 
   wire [THREADS-1:0] free = reset ? {THREADS{1'b1}} : ~occupied | ended;
-  reg [W_JOBS-1:0] head_next;
+  reg [W-1:0] head_next;
   integer t;
   // No wider than it counts: it stands in the longest path, from the end of a job to the next one.
   reg [W_THREAD:0] rank;
@@ -136,9 +138,9 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
         rank = rank + 1;
       end
     // Contexts are taken from the lowest on, as long as jobs are there.
-    head_next = jobs[0 +: W_JOBS];
+    head_next = jobs[0 +: W];
     for (t = 0; t < THREADS; t = t + 1)
-      if (t < rank && there[t]) head_next = jobs[(t+1)*JOBS_B +: W_JOBS];
+      if (t < rank && there[t]) head_next = jobs[(t+1)*JOBS_B +: W];
   end
   always @(posedge clock) begin
     heads <= listed(head_next);

@@ -138,24 +138,25 @@ module npu_issue (
   reg [THREADS-1:0] mask;
   reg [THREADS-1:0] mask_next;
   reg [C_SWITCH_CYCLES_B-1:0] switching;
-  reg [THREADS-1:0] ahead;
+  wire [THREADS-1:0] ahead = may & mask;
+  // The winner, a bit for each thread: a grant is the longest path of the issue, and shorter without the number.
+  wire [THREADS-1:0] wins;
   reg [W_THREAD-1:0] winner;
-  reg any;
+  wire any = |may;
   wire under_way = switching != 0;
   wire chosen = any && !under_way;
   wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
+  generate
+    for (t = 0; t < THREADS; t = t + 1) begin : winners
+      localparam [THREADS-1:0] BEFORE = (1 << t) - 1;
+      assign wins[t] = ahead[t] ? !(|(ahead & BEFORE)) : may[t] && !(|ahead) && !(|(may & BEFORE));
+    end
+  endgenerate
   integer i;
   always @* begin
-    ahead = may & mask;
-    any = |may;
     winner = active;
-    if (|ahead) begin
-      for (i = THREADS - 1; i >= 0; i = i - 1)
-        if (ahead[i]) winner = i;
-    end else begin
-      for (i = THREADS - 1; i >= 0; i = i - 1)
-        if (may[i]) winner = i;
-    end
+    for (i = 0; i < THREADS; i = i + 1)
+      if (wins[i]) winner = i;
   end
   integer n;
   always @*
@@ -178,7 +179,8 @@ module npu_issue (
   end
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : grants
-      assign grant[t] = o_valid && winner == t;
+      // Where a switch takes cycles, only the thread that is active issues: a switch to any other one starts.
+      assign grant[t] = wins[t] && !under_way && !reset && (SWITCH_CYCLES == 0 || active == t);
     end
   endgenerate
   assign cycle_name = (under_way || starts) ? 3'd1
