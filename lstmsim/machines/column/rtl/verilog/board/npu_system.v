@@ -216,7 +216,6 @@ module npu_system (
   localparam WIDTH = 32 + 2 * CONTEXTS * (1 + W_JOB) + MEMORIES * (1 + H);
   localparam PARTS = (WIDTH + 31) / 32;
   localparam PART_BITS = $clog2(PARTS);
-  localparam W_RECORD = RESULTS > 1 ? $clog2(RESULTS) : 1;
   reg store;
   reg [32*PARTS-1:0] record;
   reg [31:0] records;
@@ -246,38 +245,23 @@ module npu_system (
     end
   end
 
-  wire [23:0] wanted = place >> PART_BITS;
-  wire [32*PARTS-1:0] kept;
-  generate
-    for (g = 0; g < PARTS; g = g + 1) begin : parts
-      (* no_rw_check *) reg [31:0] cells [0:RESULTS-1];
-      reg [31:0] part_read;
-      always @(posedge clock) begin
-        if (store && records < RESULTS) cells[records[W_RECORD-1:0]] <= record[32*g +: 32];
-        part_read <= cells[wanted[W_RECORD-1:0]];
-      end
-      assign kept[32*g +: 32] = part_read;
-    end
-  endgenerate
+  wire [31:0] kept;
+  npu_records #(.PARTS(PARTS), .RECORDS(RESULTS)) memory (
+    .clock(clock), .write(store && records < RESULTS), .write_record(records), .write_data(record),
+    .read_record(place >> PART_BITS), .read_part(place & ((24'd1 << PART_BITS) - 24'd1)), .read_data(kept)
+  );
 
-  // --- what is read: a record a cycle after its address, from a register a cycle later, as a block memory is slow; the
-  // choice of its part another cycle later ---
+  // --- what is read: a word of a record comes three cycles behind its address ---
 
-  reg [2:0] reading;
-  reg [1:0] from_results;
-  reg [23:0] part;
-  reg [23:0] part_held;
+  reg [3:0] reading;
+  reg [2:0] from_results;
   reg [31:0] value;
   reg [31:0] value_held;
-  reg [32*PARTS-1:0] kept_held;
-  assign bus_valid = reading[2];
+  assign bus_valid = reading[3];
   always @(posedge clock) begin
-    reading <= reset ? 3'b000 : {reading[1:0], bus_read};
-    from_results <= {from_results[0], space == 4'd9};
-    part <= place & ((24'd1 << PART_BITS) - 24'd1);
-    part_held <= part;
+    reading <= reset ? 4'b0000 : {reading[2:0], bus_read};
+    from_results <= {from_results[1:0], space == 4'd9};
     value_held <= value;
-    kept_held <= kept;
     case (place)
       0: value <= 32'h4c4e5031;
       1: value <= DESIGN_ID;
@@ -290,7 +274,7 @@ module npu_system (
       8: value <= jobs_done;
       default: value <= 32'd0;
     endcase
-    bus_word <= from_results[1] ? kept_held[part_held*32 +: 32] : value_held;
+    bus_word <= from_results[2] ? kept : value_held;
   end
 endmodule
 
