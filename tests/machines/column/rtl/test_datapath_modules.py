@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,28 @@ def test_the_adapter_rounds_half_up_and_saturates_behind_the_bias(
     ran = simulated(tmp_path, "npu_adapter_lane", parameters, inputs, {"result": tail_bits}, cycles)
     for cycle, value in enumerate(expected):
         assert numbers(ran[cycle + delay]["result"], tail_bits, sign=True) == [value], (cycle, cycles[cycle])
+
+
+@pytest.mark.parametrize(("parts", "records"), [(3, 4_100), (1, 2), (4, 2_048), (5, 2_049)])
+def test_a_word_of_a_result_comes_three_cycles_behind_its_address(tmp_path: Path, parts: int, records: int) -> None:
+    rng = random.Random(records)
+    # the first and last records of each bank, and some between
+    own = sorted({at for at in (0, 1, 2_047, 2_048, 4_095, 4_096, records - 1) if at < records})
+    stored = {at: [rng.getrandbits(32) for _ in range(parts)] for at in own}
+    cycles = [{"write": 1, "write_record": at, "write_data": _together(stored[at], 32)} for at in own]
+    # what is not written changes nothing
+    cycles += [{"write_record": at, "write_data": 1} for at in own] + [{}]
+    asked = [(at, part) for at in own for part in range(parts)]
+    rng.shuffle(asked)
+    first = len(cycles)
+    cycles += [{"read_record": at, "read_part": part} for at, part in asked] + [{}] * 3
+    inputs = {"write": 1, "write_record": 32, "write_data": 32 * parts, "read_record": 24, "read_part": 24}
+    module = files("lstmsim.machines.column.rtl") / "verilog" / "board" / "npu_records.v"
+    written = {"npu_records.v": module.read_text()}
+    sizes = {"PARTS": parts, "RECORDS": records}
+    ran = simulated(tmp_path, "npu_records", sizes, inputs, {"read_data": 32}, cycles, written=written)
+    for number, (at, part) in enumerate(asked):
+        assert numbers(ran[first + number + 3]["read_data"], 32) == [stored[at][part]], (at, part)
 
 
 @pytest.mark.parametrize(("width", "read"), [(70, 1), (8, 0), (33, 3)])
