@@ -160,7 +160,7 @@ def board_data(design: Design, sizes: Mapping[str, int]) -> dict[str, Any]:
 #: further registers (empty: none does), and from which value on.
 _PLACES: tuple[tuple[str, str, str, int], ...] = (
     (r"adapter\.adapters\[(\d+)\]", "adapter{product} of lane {lane}", "convert", 7),
-    (r"constant_memory\.|[.]pick\.", "choice of what the adapter takes", "convert", 6),
+    (r"constant_memory\.|[.]pick\.", "choice of what the adapter takes", "convert", 5),
     (r"array\.rows\[(\d+)\]\.row\.(?:operand|product)", "array{product} of row {number}", "multiply", 4),
     (r"array\.rows\[(\d+)\]\.row\.levels", "adder tree of row {number}", "add", 2),
     (r"array\.rows\[(\d+)\]", "accumulator of row {number}", "accumulate", 2),
