@@ -73,7 +73,7 @@ def adapter(sizes: Sizes) -> Part:
     # One register reads the constants (from 5 on a second one holds them), one follows each operation; from 5 on one
     # follows the parts of the product.
     selected = min(convert, 1)
-    late, partial, shifted, saturated, added = (int(convert > least) for least in (4, 4, 2, 3, 6))
+    late, partial, shifted, saturated, added = (int(convert > least) for least in (4, 3, 2, 3, 6))
     multiplied = convert - selected - late - partial - shifted - saturated - added
     # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
     total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
