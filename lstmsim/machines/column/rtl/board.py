@@ -175,7 +175,7 @@ _PLACES: tuple[tuple[str, str, str, int], ...] = (
 
 #: A multiplier, as Yosys names it or as an instance of `npu_product`.
 _PRODUCT = re.compile(r"MULT18X18D|\.blocks\[\d+\]\.block\b")
-#: From which `convert` on the adapter's product takes two registers.
+#: From which `convert` on the blocks of the adapter's product have registers before and behind them.
 _SPLIT_PRODUCT = 5
 #: A lane of the tail by its instance: kind of cell, lane, what of it.
 _LANE = re.compile(r"cores\[(\d+)\].*?\bg_k(\d+)\[(\d+)\]\.lane\.(\w*)")
