@@ -28,9 +28,10 @@ _MOST_NAMES = 9
 _LONGEST_NAME = 36
 
 
-def report_text(report: Report, jobs: bool = False) -> str:
-    """The report for the terminal, without a final newline."""
-    return text(stamped(document(report, jobs), report))
+def report_text(report: Report, jobs: bool = False, first: Sequence[Section] = ()) -> str:
+    """The report for the terminal, without a final newline; first: sections behind its answer."""
+    own = stamped(document(report, jobs), report)
+    return text(Document.of(own.headline, *first, *own.sections))
 
 
 def document(report: Report, jobs: bool = False) -> Document:
