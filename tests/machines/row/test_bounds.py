@@ -161,18 +161,21 @@ def test_each_further_step_of_an_lstm_takes_what_the_bound_says() -> None:
     assert further(held) == further(taken) == 2 * (WAYS["lstm"][1] + LATENCY["tag_mvu"])
 
 
-def ended(last: int) -> int:
-    """Two steps of an RNN whose products take 10 cycles: `last` is the row group that the next h waits for."""
-    way = after(last, product=1, evrf=1, mfu0=1, mfu1=1)
-    return way + LATENCY["tag_mvu"] + 10 + way + LATENCY["output"]
+def ended(way: int, first: int) -> int:
+    """Two steps whose h takes so long from its first product, the last one behind an x part."""
+    return way + LATENCY["tag_mvu"] + first + way + LATENCY["output"]
 
 
 #: A row a cycle, and an instruction every 50 cycles.
 FEW = {"tiles": 2, "lanes": 2, "engines": 1, "dispatch_cycles": 50}
+#: From the last word of a product to the cycle in which a result that waits for nothing leaves MFU1.
+PASSED = after(0, product=1, evrf=1, mfu0=1, mfu1=1)
 #: What bounds a job, by hand: the job, keys of the core, and cycles between its start and its last one.
 BUSY: dict[str, tuple[Model, int, int, dict[str, Any], int]] = {
     # 8 cycles of products a step and layer, but for the last product
     "products": (stack("rnn", "rnn", order="step"), 4, 1, {}, 4 * 16 - 4),
+    # c and h are read
+    "products of four gates": (stack("lstm", order="step"), 4, 1, {}, 4 * 32),
     # 8 x 16 and 16 x 16 elements, three rounds
     "products of rounds": (stack("dense", "dense", hidden=16), 3, 3, {}, 3 * 3 * (8 + 16) - 16),
     # 10 elements are three words; five row groups take as long as to load a word
@@ -200,8 +203,22 @@ BUSY: dict[str, tuple[Model, int, int, dict[str, Any], int]] = {
         2 * (1000 + 63 + 3 + 1 + 15 + 1 + 1 + 15 + 3) + 1 + 16 + 1,
     ),
     # of five row groups two are h, the others padding, which passes, too, where one loader writes all
-    "no padding": (stack("rnn"), 2, 1, {"chunk_groups": 5, "latency": LATENCY}, ended(1)),
-    "padding": (stack("rnn"), 2, 1, {"chunk_groups": 5, "latency": LATENCY, "tile_loads": False}, ended(9)),
+    "no padding": (stack("rnn"), 2, 1, {"chunk_groups": 5, "latency": LATENCY}, ended(PASSED + 1, 10)),
+    "padding": (
+        stack("rnn"),
+        2,
+        1,
+        {"chunk_groups": 5, "latency": LATENCY, "tile_loads": False},
+        ended(PASSED + 9, 10),
+    ),
+    # what stays in the register file has all five row groups: i ends in cycle 19
+    "padding that is kept": (
+        stack("lstm"),
+        2,
+        1,
+        {"chunk_groups": 5, "latency": LATENCY},
+        ended(after(19 + 4 + 4 + 1, product=1, evrf=2, mfu0=2, mfu1=4, tag_mfu=2, tag_evrf=1), 40),
+    ),
 }
 
 
@@ -246,3 +263,7 @@ def test_the_dispatch_of_a_cell_is_that_of_its_layers() -> None:
     assert held(stack("rnn"), 3, by_cell=own) == 30 + 3 * 150 - 50 + 1
     assert held(stack("rnn"), 3, by_cell={"rnn": {"dispatch_cycles": 50}}) == 7 + 3 * 150 - 50 + 1
     assert held(stack("rnn"), 3, by_cell={"gru": own["rnn"]}) == held(stack("rnn"), 3)
+    # a job begins with its first layer
+    mixed = stack("rnn", "gru")
+    assert held(mixed, 3, by_cell={"rnn": {"start_cycles": 30}}) == held(mixed, 3) + 30 - 7
+    assert held(mixed, 3, by_cell={"gru": {"start_cycles": 30}}) == held(mixed, 3)
