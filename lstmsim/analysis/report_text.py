@@ -9,6 +9,7 @@ from typing import Any
 from lstmsim.analysis.report import NOBODY, CoreReport, JobReport, Rejected, Report
 from lstmsim.analysis.stall_words import meaning_of
 from lstmsim.base.units import cycles_to_ms
+from lstmsim.base.wording import counted
 from lstmsim.model.figures import PlannedProduct, PlannedProducts
 from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid
@@ -27,9 +28,10 @@ _MOST_NAMES = 9
 _LONGEST_NAME = 36
 
 
-def report_text(report: Report, jobs: bool = False) -> str:
-    """The report for the terminal, without a final newline."""
-    return text(stamped(document(report, jobs), report))
+def report_text(report: Report, jobs: bool = False, first: Sequence[Section] = ()) -> str:
+    """The report for the terminal, without a final newline; first: sections behind its answer."""
+    own = stamped(document(report, jobs), report)
+    return text(Document.of(own.headline, *first, *own.sections))
 
 
 def document(report: Report, jobs: bool = False) -> Document:
@@ -185,12 +187,23 @@ def _planned_cells(product: PlannedProduct) -> list[str]:
 
 
 def answer(report: Report) -> str:
-    """The sentence that a user needs: how busy the machine was, for how long, and what mainly kept it from more."""
+    """The sentence that a user needs: how busy the machine was, for how long, and what mainly kept it from more.
+
+    Missed deadlines come first.
+    """
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
-    used = f"Utilization {100 * report.utilization:.1f} %"
+    used = f"utilization {100 * report.utilization:.1f} %"
     took = f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms"
+    said = f"{_missed(report)}{used}, {took}"
     why = reason(report) if report.jobs else NOBODY
-    return f"{used}, {took}. {why[0].upper()}{why[1:]}."
+    return f"{said[0].upper()}{said[1:]}. {why[0].upper()}{why[1:]}."
+
+
+def _missed(report: Report) -> str:
+    """How many jobs miss their deadline, before the rest of a sentence; empty: none."""
+    missed = sum(job.missed for job in report.jobs)
+    jobs = counted(_due(report), "served job" if report.rejected else "job")
+    return f"{missed:,} of {jobs} with a deadline {'misses' if missed == 1 else 'miss'} it, " if missed else ""
 
 
 def _summary(report: Report) -> Section:
@@ -207,9 +220,8 @@ def _of_some_runs(report: Report) -> Iterator[str]:
     if report.left_out is not None:
         text = f"left out: {100 * report.left_out:.1f} % of the groups of columns, which have not changed enough"
         yield f"{text}; with them, as a dense machine counts, effective {report.effective_tops:.4g} TOPS"
-    due = [job for job in report.jobs if job.deadline is not None]
-    if due:
-        yield f"deadlines: {sum(job.missed for job in due):,} of {len(due):,} missed"
+    if (due := _due(report)) and not _missed(report):
+        yield f"deadlines: {due:,} of {due:,} kept"
     if report.rejected:
         count = len(report.rejected)
         yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.rejected)})"
@@ -218,6 +230,11 @@ def _of_some_runs(report: Report) -> Iterator[str]:
     busy = report.memory_busy_cycles
     if busy is not None:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"
+
+
+def _due(report: Report) -> int:
+    """How many served jobs have a deadline."""
+    return sum(job.deadline is not None for job in report.jobs)
 
 
 def _first(jobs: Sequence[Rejected]) -> str:

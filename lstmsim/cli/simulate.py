@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation
     from lstmsim.analysis.replay import Checked
     from lstmsim.analysis.replay import Outputs as Computed
+    from lstmsim.report.document import Section
     from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Refused, Run
 
@@ -41,8 +42,8 @@ class _Shown:
     explain: Annotated[
         bool,
         Key(
-            "Show first why the chip is not busy all the time, which changes and pairs of changes would help, the "
-            "slowest requests, and the critical path."
+            "Show after the answer why the chip is not busy all the time, which changes and pairs of changes would "
+            "help, the slowest requests, and the critical path."
         ),
     ] = False
     glossary: Annotated[bool, Key("End with a sentence for each word of the report.")] = False
@@ -183,10 +184,10 @@ class _Parts:
             window=files.window,
         )
 
-    def _why(self) -> str:
-        from lstmsim.analysis.explanations.text import explain_text
+    def _why(self) -> tuple[Section, ...]:
+        from lstmsim.analysis.explanations.text import document
 
-        return explain_text(self.reasons) if self.reasons else ""
+        return document(self.reasons).sections if self.reasons else ()
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -201,11 +202,10 @@ class _Parts:
         return content
 
     def text(self, jobs: bool, glossary: bool) -> str:
-        """The report and what else was asked for; reasons stand first."""
+        """The report and what else was asked for; reasons stand behind the answer."""
         from lstmsim.analysis.report_text import report_text
 
-        parts = [self._why()] if self.reasons else []
-        parts.append(report_text(self.result.report, jobs))
+        parts = [report_text(self.result.report, jobs, self._why())]
         if self.checks is not None:
             from lstmsim.analysis.replay import checks_document
             from lstmsim.report.renderings import text as rendered

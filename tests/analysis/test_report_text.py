@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.analysis.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Rejected, Report
-from lstmsim.analysis.report_text import report_json, report_text
+from lstmsim.analysis.report_text import answer, report_json, report_text
 from lstmsim.machines.arrays import ARRAY
 from lstmsim.model.figures import CoreFigures
 
@@ -143,8 +143,18 @@ def test_a_job_may_take_as_long_as_its_deadline(deadline: int | None, missed: bo
     job = replace(JOB, deadline=deadline)
     assert (job.latency, job.missed) == (28, missed)
     text = report_text(replace(REPORT, jobs=(job,)))
-    assert ("deadlines: 1 of 1 missed" in text) == missed
+    assert text.startswith("1 of 1 job with a deadline misses it, utilization ") == missed
+    assert ("deadlines: 1 of 1 kept" in text) == (deadline is not None and not missed)
     assert report_json(replace(REPORT, jobs=(job,)))["jobs"][0].get("missed", False) == missed
+
+
+def test_missed_deadlines_are_in_the_first_sentence() -> None:
+    late, early = replace(JOB, deadline=27), replace(JOB, deadline=28)
+    report = replace(REPORT, jobs=(late, early, late, JOB))
+    assert answer(report).startswith("2 of 3 jobs with a deadline miss it, utilization ")
+    # nothing is said of the deadlines of those that were not served
+    report = replace(report, rejected=(Rejected("out", 0, 0, 5),))
+    assert answer(report).startswith("2 of 3 served jobs with a deadline miss it, utilization ")
 
 
 @pytest.mark.parametrize(("number", "shown"), [(3, "out-0, out-1, out-2"), (4, "out-0, out-1, out-2 and 1 more")])

@@ -203,10 +203,12 @@ def test_a_failed_write_is_said_and_leaves_no_file(scenario: str, monkeypatch: p
     assert not Path("r.json").exists()
 
 
-def test_the_explanation_stands_first_and_the_glossary_is_asked_for(scenario: str) -> None:
+def test_the_explanation_stands_behind_the_answer_and_the_glossary_is_asked_for(scenario: str) -> None:
     plain, explained = call(scenario).stdout, call(scenario, "--explain").stdout
-    assert explained.startswith("WHY NOT 100 %: utilization is 87.0 %\n")
-    assert explained.endswith(f"\n\n{plain}")
+    answer, rest = plain.split("\n\n", 1)
+    assert answer.startswith("Utilization 87.0 %, makespan ")
+    assert explained.startswith(f"{answer}\n\nWHY NOT 100 %: utilization is 87.0 %\n")
+    assert explained.endswith(f"\n\n{rest}")
     assert "GLOSSARY" not in explained
     both = call(scenario, "--explain", "--glossary").stdout
     assert both.startswith(explained)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
@@ -118,15 +119,10 @@ _GOWIN_STEPS = """\
   --write build/npu.placed.json --report build/report.json --seed "${SEED:-1}" --timing-allow-fail -q -l build/place.log
 "$pack" -d @DIE -o @BITSTREAM build/npu.placed.json"""
 
-#: How an ECP5's Yosys reads the design, and how others do.
-_ECP5_READ = """\
-# NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v).
-read_verilog -D NPU_ECP5 -I rtl rtl/*.v"""
-_READ = "read_verilog -I rtl rtl/*.v"
 _SYNTH = """\
 # yosys board/synth.ys, in the folder of the design; board/build.sh runs it.
-@READ
-read_verilog -I board board/*.v
+# Each file by its name: Verilog that somebody put beside them is no part of the bitstream.
+@SOURCES
 @COMMAND -top top -json build/npu.json
 """
 
@@ -149,11 +145,15 @@ def clocks_of(board: Board, mhz: float) -> int:
     return clocks
 
 
-def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, Any]) -> dict[str, str]:
+def board_texts(
+    board: Board, mhz: float, pll: Pll | None, data: Mapping[str, Any], sources: Iterable[str]
+) -> dict[str, str]:
     """The files of a board by path.
 
     mhz: the clock of the design; pll: what makes it (None: the oscillator).
     data: what the host must know of the design.
+    sources: paths of the design's and the board's files but for these; of them, Verilog of `rtl/` and `board/` is
+        synthesized.
     """
     clocks = clocks_of(board, mhz)
     pause = 10 * _PAUSE_BYTES * clocks
@@ -169,7 +169,7 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
         "LEDS": leds,
         "TOOLS": "\n".join(f"{each}=$(tool {name} {package})" for each, (name, package) in TOOLS[board.die].items()),
         "BITSTREAM": BITSTREAM[board.die],
-        "READ": _READ if board.die else _ECP5_READ,
+        "SOURCES": _reads(board, [*sources, "board/top.v"]),
         "COMMAND": "synth_gowin -family gw1n" if board.die else "synth_ecp5",
         "DIE": board.die,
         "DEVICE": board.device,
@@ -190,6 +190,17 @@ def board_texts(board: Board, mhz: float, pll: Pll | None, data: Mapping[str, An
         "board/README.md": _filled(_README, numbers),
         "board/board.json": json.dumps(host, indent=1) + "\n",
     }
+
+
+def _reads(board: Board, sources: Iterable[str]) -> str:
+    """The lines of Yosys that read what is synthesized of files."""
+    found = sorted(each for each in sources if re.fullmatch(r"(rtl|board)/[^/]*\.v", each))
+    own = [f"read_verilog -I rtl {each}" for each in found if each.startswith("rtl/")]
+    around = [f"read_verilog -I board {each}" for each in found if each.startswith("board/")]
+    if not board.die:
+        note = "# NPU_ECP5: the registers of products are those of the multiplier blocks (rtl/npu_lib.v)."
+        own = [note, *(each.replace("-I", "-D NPU_ECP5 -I") for each in own)]
+    return "\n".join([*own, *around])
 
 
 def _filled(text: str, values: Mapping[str, object]) -> str:

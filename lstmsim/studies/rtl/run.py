@@ -114,7 +114,8 @@ def _capacity(request: RtlRequest, scenario: Scenario) -> tuple[tuple[int, int],
 
 def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
     """`InputError` if what is synthesized differs from the design in a folder; the testbench's sizes may differ."""
-    for name in sorted(each for each in files if each.startswith("rtl/") and each != "rtl/npu_config.vh"):
+    own = {each for each in files if each.startswith("rtl/")}
+    for name in sorted(own - {"rtl/npu_config.vh"}):
         path = os.path.join(folder, name)
         try:
             with open(path, encoding="utf-8") as file:
@@ -128,6 +129,9 @@ def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
                 "most_steps must be the same"
             )
             raise InputError(Mistake("netlist_of", f"{path} is another one than this scenario needs: {text}"))
+    there = {f"rtl/{each}" for each in os.listdir(os.path.join(folder, "rtl")) if each.endswith((".v", ".vh"))}
+    text = "is none of the files that this scenario needs, and tools that take rtl/*.v build it: expected no such file"
+    refuse(Mistake("netlist_of", f"{os.path.join(folder, name)} {text}") for name in sorted(there - own))
 
 
 def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str, netlist: bool) -> Synthesis:
@@ -211,7 +215,7 @@ def _board_files(
     # a block is 512 words of 36 bits
     needs["memories"] += -(-data["record"]["bits"] // 32) * -(-data["results"] // 512)
     refuse_board(board, needs)
-    return modules | board_texts(board, mhz, pll, data)
+    return modules | board_texts(board, mhz, pll, data, [*files, *modules])
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:

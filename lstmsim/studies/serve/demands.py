@@ -92,6 +92,20 @@ def _by_member(task: Task, kind: int, loading: int, units: Sequence[int]) -> Int
     return cycles
 
 
+def meet_beside(program: Program) -> bool:
+    """Whether jobs that have no core in common may use a unit of a shared core at once: a memory, or a link."""
+    cores = program.cores
+    users: dict[int, set[frozenset[int]]] = {}
+    for task in program.tasks:
+        # weights that take turns are no part of these cycles, and a moldable job chooses its cores anew each time
+        any_of_them = task.weight_set is not None or bool(task.moldable)
+        for place, taken in zip(task.places, memory_cycles(program, task), strict=True):
+            own = frozenset(core for core in place if not cores[core].shared)
+            for unit in np.flatnonzero((taken > 0) | any_of_them).tolist():
+                users.setdefault(unit, set()).add(own)
+    return any(not one & other for sets in users.values() for one, other in combinations(sets, 2))
+
+
 #: Sets of cores of which all unions are looked at; of more, each by itself and all together.
 MOST_SETS = 8
 

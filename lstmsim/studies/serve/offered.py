@@ -264,7 +264,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     if not other:
         parts["saturated"] = saturated
     offered = max(*parts.values(), stopped)
-    together = len(threads) > 1 and any(core.shared for core in program.cores)
+    together = certain < 1 <= saturated and demands.meet_beside(program)
     where = "in the memory that cores share" if shared == MEMORY else f"on the {shared}s that cores share"
     unsure = _unsure(parts, preemption, certain if together else offered, where)
     unknown = other and not whole and saturated >= 1

@@ -241,6 +241,11 @@ def test_verilog_that_was_edited_is_refused_where_it_is_simulated(design: Path) 
     with pytest.raises(InputError, match=r"no-such-port: cannot be opened|pyserial"):
         lstmsim.run_board(design, port="/dev/no-such-port")
     path.write_text(text)
+    # of Verilog that somebody added, a header can stand in for another one
+    (design / "rtl/own.vh").write_text("")
+    with pytest.raises(InputError, match=r"rtl/own\.vh: is not in files\.sha256, expected no such file"):
+        lstmsim.run_board(design)
+    (design / "rtl/own.vh").unlink()
 
 
 def test_a_board_that_there_is_not_is_said_before_what_a_scenario_lacks(tmp_path: Path) -> None:

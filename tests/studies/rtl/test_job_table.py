@@ -111,3 +111,18 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(InputError, match=text):
         run_jobs(tmp_path, jobs, netlist_of=first, **options)
     assert not (tmp_path / "design").exists()
+
+
+def test_verilog_that_only_the_other_design_has_is_refused(first: Path, tmp_path: Path) -> None:
+    for name in ("own.v", "own.vh"):
+        (first / "rtl" / name).write_text("module own;\nendmodule\n")
+    try:
+        with pytest.raises(InputError) as caught:
+            run_jobs(tmp_path, SECOND, netlist_of=first)
+    finally:
+        for name in ("own.v", "own.vh"):
+            (first / "rtl" / name).unlink()
+    text = str(caught.value)
+    assert all(f"rtl/{name} is none of the files that this scenario needs" in text for name in ("own.v", "own.vh"))
+    assert "npu_config" not in text
+    assert not (tmp_path / "design").exists()

@@ -143,3 +143,30 @@ def test_who_waits_as_long_as_it_takes_has_a_queue_of_his_own_beside_them() -> N
     # a large room is no limit, and bursts that last are remembered
     assert relaxation_at([kind(0.9, 1e6)], 0.9) == pytest.approx(relaxation_at([kind(0.9, inf)], 0.9))
     assert relaxation_at([kind(0.9, 3.0, memory=70.0)], 0.9) == pytest.approx(63.0)
+
+
+@pytest.mark.parametrize(
+    ("cores", "meet"),
+    # cores 0 and 1 are on the first of two devices, with one link
+    [([[0, 1, 2, 3]], False), ([[0, 1], [2, 3]], False), ([[0, 2], [1, 3]], True), ([[0, 2], [0, 3]], False)],
+)
+def test_a_backlog_meets_on_a_link_only_where_jobs_have_no_core_in_common(cores: list[list[int]], meet: bool) -> None:
+    """Else the load of the backlog is that of any long queue, and tells."""
+    core = {"npe": 64, "ep": 4, "vp": 16, "threads": 2, "count": 4}
+    devices = {"count": 2, "latency_cycles": 9, "width": 4}
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core], "devices": devices}
+    model = {"name": "m", "layers": [{"cell": "lstm", "input": 8, "hidden": 32}]}
+
+    def load(rate: float) -> Load:
+        job = {"model": model, "steps": 2, "split": "rows", "arrival": poisson(rate)}
+        jobs = [{**job, "name": f"j{number}", "cores": own} for number, own in enumerate(cores)]
+        made = traffic_of(load_scenario({"chip": chip, "jobs": jobs}), 200).load
+        assert made is not None
+        return made
+
+    below = load(1000.0)
+    share = 0.5 / below.parts["threads"] + 0.5 / below.parts["saturated"]
+    between = load(1000.0 * share)
+    assert 0.8 < max(between.parts["threads"], between.parts["PE arrays"]) < 1 < between.parts["saturated"]
+    assert ("meet on the links" in between.unsure) == meet
+    assert between.stable is False
