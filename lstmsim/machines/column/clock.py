@@ -105,7 +105,8 @@ def modules() -> str:
 def facts_of(scenario: Scenario, entry: Mapping[str, Any]) -> dict[str, Any]:
     """What the model asks of a design; entry: its core as files have it, whose numbers may be columns."""
     core = {name: entry.get(name, keys_of(ColumnCore)[name].default) for name in _CORE}
-    if core["vp"] is None:
+    # left out, it follows the others
+    if entry.get("vp") is None:
         core["vp"] = np.asarray(core["npe"]) // np.maximum(core["ep"], 1)
     first = scenario.jobs[0].model.layers[0]
     return {

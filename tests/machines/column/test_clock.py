@@ -40,6 +40,14 @@ def test_columns_are_the_designs_one_by_one() -> None:
         assert set(reason.split(", ")) - {""} == own
 
 
+def test_rows_that_are_left_out_follow_from_the_multipliers() -> None:
+    core = {name: value for name, value in CORE.items() if name != "vp"}
+    columns = {"npe": np.array([8, 16, 16]), "ep": np.array([2, 2, 4])}
+    told, why = clocks(scenario(), [{**core, **columns}], [1])
+    own, own_why = clocks(scenario(), [{**CORE, **columns, "vp": np.array([4, 8, 4])}], [1])
+    assert (np.array_equal(told, own), why) == (True, own_why)
+
+
 @pytest.mark.parametrize(
     ("design", "why"),
     [
