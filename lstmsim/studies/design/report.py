@@ -83,8 +83,10 @@ def _at_told_clocks(result: Design) -> str:
     others = f"{len(result.alike):,} other{'s' * (len(result.alike) != 1)}"
     if len(result.names) > 1:
         sure = len(result.best) - len(result.shaky)
-        text = f"a front of {len(result.best):,} of {known:,} designs; {sure:,} stay on it within {error}"
-        text += f", and {others} may be on it. Clocks are predicted for {result.clock.family}: {result.clock.judged}"
+        text = f"a front of {len(result.best):,} of {known:,} designs; {sure:,} stay{'s' * (sure == 1)} on it within "
+        text += (
+            f"{error}, and {others} may be on it. Clocks are predicted for {result.clock.family}: {result.clock.judged}"
+        )
     else:
         best = result.best[0]
         text = f"{_said(result.names[0], best.objective[0])} at {best.mhz:g} MHz, predicted for {result.clock.family} "

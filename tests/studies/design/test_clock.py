@@ -92,7 +92,8 @@ def test_a_front_says_which_designs_stay_on_it() -> None:
     assert set(found.shaky) == shaky
     may = {each for each in own if each not in on and not any(beats(own[other], hopes[each]) for other in on)}
     assert {each.choice.point for each in found.alike} == may
-    assert f"{len(on) - len(shaky)} stay on it within the clock model's error" in " ".join(found.to_text().split())
+    sure = len(on) - len(shaky)
+    assert f"{sure} stay{'s' * (sure == 1)} on it within the clock model's error" in " ".join(found.to_text().split())
 
 
 def test_one_clock_for_all_designs(tmp_path: Path) -> None:
