@@ -165,7 +165,9 @@ module npu_system (
   wire [W_STREAM-1:0] m_block;
   wire [W_BURST-1:0] m_burst;
   wire [W_WEIGHT-1:0] m_place;
-  wire chip_reset = state != RUNNING || first;
+  // `state` is another one than RUNNING, or `first`: as a register of its own, because it goes to all of the chip.
+  reg chip_reset;
+  always @(posedge clock) chip_reset <= state != RUNNING || stop || all_ended;
   npu_top chip (
     .clock(clock), .reset(chip_reset), .jobs_posted(jobs_posted), .frames_job(frames_job),
     .frames_posted(frames_posted), .jobs_ended(jobs_ended), .ended_job(ended_job), .jobs_admitted(jobs_admitted),
