@@ -79,6 +79,7 @@ class Part:
     name: str  # what it is
     adders: int = 0  # bits of its adders
     gates: int = 0  # functions of four inputs without its adders
+    choices: int = 0  # two-way choices of bits where words are chosen from many that are no constants
     registers: int = 0  # bits of its registers, those in memories left out
     memories: tuple[Demand, ...] = ()  # its memories
     # of the registers: delay lines that nothing reads in between, each with its cycles and bits
@@ -97,6 +98,9 @@ class Stored:
     jobs: int = 1  # how many jobs the chip is made for
     kinds: int = 1  # how many of them differ in model or steps
     inferences: int = 1  # the most that run together on a context, whose vectors and states are there as often
+    # bits of a job's row in a table that the host writes, from which each thread chooses; 0: jobs are constants
+    row_bits: int = 0
+    parts: tuple[Part, ...] = ()  # what the chip has once beside its cores
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Stored:

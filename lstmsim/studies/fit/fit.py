@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored
 from lstmsim.model.model import Model, Precision
-from lstmsim.model.scenario import Chip
+from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.report.results import Table
 from lstmsim.report.tables import folded
 from lstmsim.studies.fit.device import Device, Memory, Packing
@@ -119,6 +119,22 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True)
+class JobTable:
+    """Jobs as a table that the host writes, and how much more of the device that takes than jobs as constants.
+
+    jobs, steps: the most jobs, and the most steps of a job.
+    registers, logic, memories: bits, elements of logic, memory blocks of the kind of which each memory takes the
+        fewest; None without a packing.
+    """
+
+    jobs: int
+    steps: int
+    registers: int | None
+    logic: int | None
+    memories: int | None
+
+
+@dataclass(frozen=True)
 class Fit(Table, forms="lstmsim.studies.fit.report"):
     """A chip on a device.
 
@@ -130,6 +146,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
     memories: needs for each kind of memory block.
     tail: the multipliers of the tail, by kind and width.
     parts: logic, registers and block memories of each part, of all cores together; empty without a packing.
+    table: what jobs cost as a table that the host writes; None: they are constants.
     """
 
     chip: str
@@ -145,6 +162,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
     logic: Resource
     tail: tuple[TailNeed, ...] = ()
     parts: tuple[PartNeed, ...] = ()
+    table: JobTable | None = None
 
     @property
     def registers(self) -> int | None:
@@ -217,7 +235,8 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     wanted = [each for own in every for part in own for each in part.memories]
     blocks = [each for each in wanted if placed(each, device).in_blocks]
     needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
-    parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
+    beside = stored.parts if stored else ()
+    parts = () if None in packings else part_needs(every, packings, hardware, chip, device, beside)
     return Fit(
         chip=chip.name,
         device=device,
@@ -233,6 +252,25 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
         tail=tails,
         parts=parts,
     )
+
+
+def with_table(scenario: Scenario, table: tuple[int, int], stored: Stored, device: Device) -> Fit:
+    """Fit a scenario's chip whose jobs are a table that the host writes.
+
+    table: the most jobs and steps of a job.
+    stored: what the chip needs with it, as `table_stored` of `needs.py` gives it.
+    """
+    models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+    chip, precision = scenario.chip, scenario.precision
+    own = fit(chip, models, precision, device, stored)
+    constant = fit(chip, models, precision, device, Stored.of(scenario.jobs))
+    more = (
+        sum(getattr(each, key) for each in own.parts) - sum(getattr(each, key) for each in constant.parts)
+        if own.parts
+        else None
+        for key in ("registers", "logic", "memories")
+    )
+    return replace(own, table=JobTable(*table, *more))
 
 
 def _parts(
