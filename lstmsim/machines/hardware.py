@@ -79,12 +79,12 @@ class Part:
     name: str  # what it is
     adders: int = 0  # bits of its adders
     gates: int = 0  # functions of four inputs without its adders
-    choices: int = 0  # two-way choices of bits where words are chosen from many that are no constants
     registers: int = 0  # bits of its registers, those in memories left out
     memories: tuple[Demand, ...] = ()  # its memories
     # of the registers: delay lines that nothing reads in between, each with its cycles and bits
     delays: tuple[tuple[int, int], ...] = ()
     beside: int = 0  # of the registers: those at an operand or a product of a multiplier, which its block may hold
+    choices: int = 0  # two-way choices of bits where words are chosen from many that are no constants
 
 
 @dataclass(frozen=True)
