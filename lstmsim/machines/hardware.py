@@ -160,9 +160,8 @@ class Hardware(ABC):
         """What of a chip is on one device (FPGA): all of it, but for chips of several devices."""
         return chip
 
-    @property
-    def not_counted(self) -> str:
-        """What neither multipliers nor logic count."""
+    def not_counted(self, stored: Stored) -> str:
+        """What neither multipliers nor logic count; stored: as for `parts`."""
         return (
             "control, the tail beside its multipliers, fifos, routing, dividers, square roots, "
             "and the memory of activation tables and scale factors"

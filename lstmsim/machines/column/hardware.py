@@ -502,10 +502,9 @@ class _ColumnHardware(Hardware):
             raise InputError(Mistake(f"chip {chip.name}: devices", text))
         return replace(chip, name=f"{chip.name} (each of {chip.device_count} devices)", cores=own, devices=None)
 
-    @property
-    def not_counted(self) -> str:
-        """What neither multipliers nor logic count."""
-        return "routing, memories of frames, trees of reductions"
+    def not_counted(self, stored: Stored) -> str:
+        """What neither multipliers nor logic count; stored: as for `parts`."""
+        return f"routing, {'' if stored.frames else 'memories of frames, '}trees of reductions"
 
     def vector_reads(self, core: ColumnCore, layer: Layer) -> int:
         """Elements that a step reads: each vector is read once for each row block."""

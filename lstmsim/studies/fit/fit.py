@@ -218,7 +218,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     >>> answer.verdict
     'does not fit: M20K 9.03 times over'
     """
-    hardware = hardware_of(chip)
+    hardware, stored = hardware_of(chip), stored or Stored()
     chip = hardware.of_one_device(chip)
     if not models:
         raise InputError(Mistake("models", "at least one model is expected, got none"))
@@ -231,12 +231,12 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     array = _array_blocks(hardware, chip, packings)
     tails = tail_needs(chip, models, precision, device)
     tail = None if any(each.blocks is None for each in tails) else sum(each.blocks or 0 for each in tails)
-    every = _parts(hardware, chip, models, precision, packings, stored or Stored())
+    every = _parts(hardware, chip, models, precision, packings, stored)
     wanted = [each for own in every for part in own for each in part.memories]
     blocks = [each for each in wanted if placed(each, device).in_blocks]
     needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
-    beside = stored.parts if stored else ()
-    parts = () if None in packings else part_needs(every, packings, hardware, chip, device, beside)
+    left_out = hardware.not_counted(stored)
+    parts = () if None in packings else part_needs(every, packings, hardware, chip, device, stored.parts)
     return Fit(
         chip=chip.name,
         device=device,
@@ -245,10 +245,10 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
         packings=packings,
         array_blocks=array,
         tail_blocks=tail,
-        multipliers=_multipliers(device, packings, array, tails, precision, hardware.not_counted),
+        multipliers=_multipliers(device, packings, array, tails, precision, left_out),
         memory=_memory(needs, _rate(wanted, chip)),
         memories=needs,
-        logic=_logic(parts, hardware, device),
+        logic=_logic(parts, left_out, device),
         tail=tails,
         parts=parts,
     )
@@ -391,7 +391,7 @@ def joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
     return 1 / sum(there / need for there, need in blocks) if blocks and all(need for _, need in blocks) else 0.0
 
 
-def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Resource:
+def _logic(parts: Sequence[PartNeed], left_out: str, device: Device) -> Resource:
     logic = device.logic
     if not parts:
         why = "no estimate without a packing"
@@ -399,7 +399,7 @@ def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Res
     # Registers stand in these elements, too, and in multiplier blocks.
     need = sum(each.logic for each in parts)
     counted = ", ".join(each.name for each in parts if each.logic)
-    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {hardware.not_counted}"
+    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {left_out}"
     resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"
     return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)
