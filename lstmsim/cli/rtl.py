@@ -39,10 +39,12 @@ def rtl_command(files: Outputs, scenario: str, folder: str, **asked: Any) -> Non
     from lstmsim.studies.rtl.run import run_rtl, slow_words
     from lstmsim.studies.rtl.synthesis import synthesis_words
     from lstmsim.studies.shared.loading import load_scenario
+    from lstmsim.studies.shared.request import table_size
 
     loaded = load_scenario(scenario, asked.pop("overrides"))
-    slow = slow_words(loaded, asked["simulator"]) if verify and not asked["timing_only"] else ""
-    counting = synthesis_words(loaded, synth) if synth and not asked["timing_only"] else ""
+    table = table_size(asked["most_jobs"], asked["most_steps"], loaded)
+    slow = slow_words(loaded, asked["simulator"], table) if verify and not asked["timing_only"] else ""
+    counting = synthesis_words(loaded, synth, table) if synth and not asked["timing_only"] else ""
     for text in (slow, counting):
         if text:
             remark(text)

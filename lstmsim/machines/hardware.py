@@ -84,6 +84,7 @@ class Part:
     # of the registers: delay lines that nothing reads in between, each with its cycles and bits
     delays: tuple[tuple[int, int], ...] = ()
     beside: int = 0  # of the registers: those at an operand or a product of a multiplier, which its block may hold
+    choices: int = 0  # two-way choices of bits where words are chosen from many that are no constants
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,9 @@ class Stored:
     jobs: int = 1  # how many jobs the chip is made for
     kinds: int = 1  # how many of them differ in model or steps
     inferences: int = 1  # the most that run together on a context, whose vectors and states are there as often
+    # bits of a job's row in a table that the host writes, from which each thread chooses; 0: jobs are constants
+    row_bits: int = 0
+    parts: tuple[Part, ...] = ()  # what the chip has once beside its cores
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Stored:
@@ -156,9 +160,8 @@ class Hardware(ABC):
         """What of a chip is on one device (FPGA): all of it, but for chips of several devices."""
         return chip
 
-    @property
-    def not_counted(self) -> str:
-        """What neither multipliers nor logic count."""
+    def not_counted(self, stored: Stored) -> str:
+        """What neither multipliers nor logic count; stored: as for `parts`."""
         return (
             "control, the tail beside its multipliers, fifos, routing, dividers, square roots, "
             "and the memory of activation tables and scale factors"

@@ -7,8 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed
 from lstmsim.machines.target import Target
+from lstmsim.model.scenario import Chip
 
 #: Kind of a chip -> module that fills in the contract as `TARGET`.
 KINDS = {
@@ -44,3 +46,15 @@ def capability(kind: str, name: str) -> Any:
     target_of(kind)
     module = f"{KINDS[kind].rpartition('.')[0]}.{name}"
     return import_module(module) if find_spec(module) else None
+
+
+def generated_of(chip: Chip) -> Any:
+    """How the chip's machine is written as RTL, a module that `lstmsim.machines.rtl` describes; `InputError` if it is
+    not.
+    """
+    found = capability(chip.kind, "generated")
+    if found is None:
+        written = [target_of(kind).title for kind in KINDS if capability(kind, "generated")]
+        text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
+        raise InputError(Mistake(f"chip {chip.name}", f"{text}; machines that can: {listed(written, 'and')}"))
+    return found

@@ -6,11 +6,13 @@ Such a machine has in its folder a module `generated`, found by `registry.capabi
   `sim/`: it has a register `cycle`, writes `events.txt` into the folder in which it runs, and knows `+limit=N` (end
   after cycle N) and `+vcd=FILE` (write all signals); `TIMING_DEFINE`, defined where the files have no numbers,
   `NETLIST_DEFINE`, where the hardware shows nothing but its ports; `PARTS`,
-  under which name the cells of an instance are counted, by the instance's name in the Verilog text;
+  under which name the cells of an instance are counted, by the instance's name in the Verilog text; `REGISTERS`, under
+  which name the registers of a file are counted, whatever their names;
 * `refusals(scenario, precision)`: mistakes, why a scenario is outside the subset (precision None: only cycles are
   wanted); `design(scenario, precision, numbers)`: the plan of the hardware, which the others take (numbers by index of
   the job: which jobs begin with states that are not 0); with `(most jobs, most steps)` as a fourth argument jobs are a
-  table that the host writes, and `table_mistakes(design)` says why they cannot be;
+  table that the host writes, `table_mistakes(design)` says why they cannot be, and `table_needs(design)` gives what the
+  chip then needs of a device beside its models (`Stored` of `hardware.py`);
 * `files(design, numbers, version, deep)`: the files by path (`rtl/`, `data/`, `sim/`, `README.md`); numbers None:
   cycles alone; deep: the testbench logs numbers within the hardware, too;
 * `events(design, program, trace, names, runs, values)`: what the log must say, in its order (names: of each cycle of

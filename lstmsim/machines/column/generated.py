@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 
 from lstmsim.base.errors import Mistake
+from lstmsim.machines.column.hardware import table_part
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.rtl.board import board_files as board_files
 from lstmsim.machines.column.rtl.board import path_words as path_words
@@ -15,7 +16,7 @@ from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
 from lstmsim.machines.column.rtl.events import words as words
 from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
 from lstmsim.machines.column.rtl.layout import JOB_SPACE, headers, inlined, job_table, localparams, number_text
-from lstmsim.machines.column.rtl.nest import begins
+from lstmsim.machines.column.rtl.nest import begins, job_bits
 from lstmsim.machines.column.rtl.picking import data_header, pick_modules
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as design
@@ -32,6 +33,7 @@ from lstmsim.machines.column.rtl.words import (
     weights,
 )
 from lstmsim.machines.column.subset import outside
+from lstmsim.machines.hardware import Stored
 from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.jobs import JobNumbers, Values
@@ -55,6 +57,8 @@ PARTS = {
     "dispatch": "dispatch",
     "jobs": "table of jobs",
 }
+#: File -> the part of its registers: their signals have as many names as modules read them, so no name says whose.
+REGISTERS = {"npu_jobs.v": PARTS["jobs"]}
 
 
 def written_files(
@@ -116,11 +120,23 @@ def table_mistakes(design: Design) -> list[Mistake]:
     return [*mistakes, *(Mistake("most_jobs", f"{text} {each.sentence}") for each in too_large(design))]
 
 
+def table_needs(design: Design) -> Stored:
+    """What jobs need as a table that the host writes, with the frames of a full table in the chip's memories."""
+    assert design.capacity is not None
+    most, steps = design.capacity
+    chip, core = job_bits(design)
+    rows = ((program.model, row) for _, program in design.programs for row in program.stages)
+    read = {model: each.elements for model, row in rows for each in row.reads if each.source == "frame"}
+    # each place of the table has room for the longest job of the widest frames
+    frames = {design.models[max(read, key=lambda each: read[each])]: most * steps} if read else {}
+    registers = most * (chip + core * len(design.cores))
+    kept = dict.fromkeys(design.models, steps)
+    return Stored(kept, frames, most, row_bits=chip + core, parts=(table_part(PARTS["jobs"], registers),))
+
+
 def synthesis_remarks(design: Design) -> tuple[str, ...]:
     """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
     remarks = []
-    if design.capacity is not None:
-        remarks.append("most_jobs: registers of the table of jobs are built, and lstmsim fit does not count them")
     if design.split:
         text = "queues and memories of the links between cores are built, and lstmsim fit does not count them"
         remarks.append(f"chip.exchange: {text}")

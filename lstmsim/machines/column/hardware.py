@@ -199,6 +199,8 @@ def _bits_of(delays: Iterable[tuple[int, int]]) -> int:
 
 #: Functions of four inputs for a bit of a thread's running numbers, and for each row of the control store more.
 _THREAD_GATES, _ROW_GATES = 4.0, 0.25
+#: Functions of four inputs that tell whether the host writes a word of the table of jobs.
+_WRITE_GATES = 1
 #: Functions of four inputs a thread for each further kind of job: how a job begins is a table of constants that each
 #: thread chooses from, and alike jobs have alike entries. Of two designs with 4 and 14 kinds of jobs, Yosys 0.70.
 _KIND_GATES = 10
@@ -223,9 +225,11 @@ def _issue(sizes: Sizes) -> Part:
     cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
     gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sum(map(len, sizes.shapes)))
     gates += core.threads * _KIND_GATES * (sizes.stored.kinds - 1)
+    # of a table that the host writes nothing is known before: each bit of a row is chosen from as many as jobs
+    choices = core.threads * chosen(sizes.stored.row_bits, sizes.stored.jobs)
     token = cycles, _token(sizes) + 1
     registers = core.threads * thread + _bits_of([token])
-    return Part("issue", gates=round(gates), registers=registers, delays=(token,))
+    return Part("issue", gates=round(gates), choices=choices, registers=registers, delays=(token,))
 
 
 def _tail(sizes: Sizes) -> Part:
@@ -241,9 +245,12 @@ def _tail(sizes: Sizes) -> Part:
     going = token + words["unit"]
     line = (cycles, entry), (cycles // 2, words["turn"])
     queue = Demand("blocks", core.threads * core.accumulator_banks * token, token, writes=1, instant=True)
+    # the steps of a turn's job are chosen from those of all jobs in a table that the host writes
+    steps = chosen(words["step"], sizes.stored.jobs) if sizes.stored.row_bits else 0
     return Part(
         "tail control",
         gates=round(3.5 * going),
+        choices=steps,
         registers=_bits_of(line) + going + core.threads * 8,
         memories=(queue,),
         delays=line,
@@ -255,6 +262,11 @@ def _dispatch(sizes: Sizes) -> Part:
     contexts, bits = sizes.core.threads, sizes.words["job"] + 1
     # each of the next jobs is compared with the count of posted ones, and chosen for each context
     return Part("dispatch", gates=contexts * (contexts + 1) * bits * 2, registers=contexts + bits)
+
+
+def table_part(name: str, registers: int) -> Part:
+    """The table of jobs that the host writes; what chooses from it is counted with the threads and the tail."""
+    return Part(name, gates=_WRITE_GATES * -(-registers // HOST_BITS), registers=registers)
 
 
 #: Bits within a cell of an activation table that an argument usually has, a leading bit with them.
@@ -490,10 +502,9 @@ class _ColumnHardware(Hardware):
             raise InputError(Mistake(f"chip {chip.name}: devices", text))
         return replace(chip, name=f"{chip.name} (each of {chip.device_count} devices)", cores=own, devices=None)
 
-    @property
-    def not_counted(self) -> str:
-        """What neither multipliers nor logic count."""
-        return "routing, memories of frames, trees of reductions"
+    def not_counted(self, stored: Stored) -> str:
+        """What neither multipliers nor logic count; stored: as for `parts`."""
+        return f"routing, {'' if stored.frames else 'memories of frames, '}trees of reductions"
 
     def vector_reads(self, core: ColumnCore, layer: Layer) -> int:
         """Elements that a step reads: each vector is read once for each row block."""

@@ -177,6 +177,8 @@ class Logic:
     """Elements of logic.
 
     functions: functions of four inputs that one element holds.
+    choices: two-way choices of a bit that one element holds where a word is chosen from many; None: as many as
+        functions.
     small: a memory of such elements; None: no source for it, or they are not used so.
     delay: such an element as a delay line; None likewise.
     """
@@ -188,6 +190,9 @@ class Logic:
     functions: Bits = 1
     small: Annotated[SmallMemory | None, Key("a memory of such elements")] = None
     delay: Annotated[DelayLine | None, Key("such an element as a delay line")] = None
+    choices: Annotated[
+        Bits | None, Key("two-way choices of a bit in one element, where a word is chosen from many")
+    ] = None
 
 
 # the order of the fields is part of the keys that sweeps keep of infeasible points

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored
 from lstmsim.model.model import Model, Precision
-from lstmsim.model.scenario import Chip
+from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.report.results import Table
 from lstmsim.report.tables import folded
 from lstmsim.studies.fit.device import Device, Memory, Packing
@@ -119,6 +119,22 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True)
+class JobTable:
+    """Jobs as a table that the host writes, and how much more of the device that takes than jobs as constants.
+
+    jobs, steps: the most jobs, and the most steps of a job.
+    registers, logic, memories: bits, elements of logic, memory blocks of the kind of which each memory takes the
+        fewest; None without a packing.
+    """
+
+    jobs: int
+    steps: int
+    registers: int | None
+    logic: int | None
+    memories: int | None
+
+
+@dataclass(frozen=True)
 class Fit(Table, forms="lstmsim.studies.fit.report"):
     """A chip on a device.
 
@@ -130,6 +146,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
     memories: needs for each kind of memory block.
     tail: the multipliers of the tail, by kind and width.
     parts: logic, registers and block memories of each part, of all cores together; empty without a packing.
+    table: what jobs cost as a table that the host writes; None: they are constants.
     """
 
     chip: str
@@ -145,6 +162,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
     logic: Resource
     tail: tuple[TailNeed, ...] = ()
     parts: tuple[PartNeed, ...] = ()
+    table: JobTable | None = None
 
     @property
     def registers(self) -> int | None:
@@ -200,7 +218,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     >>> answer.verdict
     'does not fit: M20K 9.03 times over'
     """
-    hardware = hardware_of(chip)
+    hardware, stored = hardware_of(chip), stored or Stored()
     chip = hardware.of_one_device(chip)
     if not models:
         raise InputError(Mistake("models", "at least one model is expected, got none"))
@@ -213,11 +231,12 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     array = _array_blocks(hardware, chip, packings)
     tails = tail_needs(chip, models, precision, device)
     tail = None if any(each.blocks is None for each in tails) else sum(each.blocks or 0 for each in tails)
-    every = _parts(hardware, chip, models, precision, packings, stored or Stored())
+    every = _parts(hardware, chip, models, precision, packings, stored)
     wanted = [each for own in every for part in own for each in part.memories]
     blocks = [each for each in wanted if placed(each, device).in_blocks]
     needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
-    parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
+    left_out = hardware.not_counted(stored)
+    parts = () if None in packings else part_needs(every, packings, hardware, chip, device, stored.parts)
     return Fit(
         chip=chip.name,
         device=device,
@@ -226,13 +245,32 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
         packings=packings,
         array_blocks=array,
         tail_blocks=tail,
-        multipliers=_multipliers(device, packings, array, tails, precision, hardware.not_counted),
+        multipliers=_multipliers(device, packings, array, tails, precision, left_out),
         memory=_memory(needs, _rate(wanted, chip)),
         memories=needs,
-        logic=_logic(parts, hardware, device),
+        logic=_logic(parts, left_out, device),
         tail=tails,
         parts=parts,
     )
+
+
+def with_table(scenario: Scenario, table: tuple[int, int], stored: Stored, device: Device) -> Fit:
+    """Fit a scenario's chip whose jobs are a table that the host writes.
+
+    table: the most jobs and steps of a job.
+    stored: what the chip needs with it, as `table_stored` of `needs.py` gives it.
+    """
+    models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+    chip, precision = scenario.chip, scenario.precision
+    own = fit(chip, models, precision, device, stored)
+    constant = fit(chip, models, precision, device, Stored.of(scenario.jobs))
+    more = (
+        sum(getattr(each, key) for each in own.parts) - sum(getattr(each, key) for each in constant.parts)
+        if own.parts
+        else None
+        for key in ("registers", "logic", "memories")
+    )
+    return replace(own, table=JobTable(*table, *more))
 
 
 def _parts(
@@ -353,7 +391,7 @@ def joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
     return 1 / sum(there / need for there, need in blocks) if blocks and all(need for _, need in blocks) else 0.0
 
 
-def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Resource:
+def _logic(parts: Sequence[PartNeed], left_out: str, device: Device) -> Resource:
     logic = device.logic
     if not parts:
         why = "no estimate without a packing"
@@ -361,7 +399,7 @@ def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Res
     # Registers stand in these elements, too, and in multiplier blocks.
     need = sum(each.logic for each in parts)
     counted = ", ".join(each.name for each in parts if each.logic)
-    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {hardware.not_counted}"
+    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {left_out}"
     resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"
     return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)

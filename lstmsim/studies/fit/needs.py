@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lstmsim.base.errors import InputError
-from lstmsim.machines.hardware import Demand, Hardware, Part, chosen
-from lstmsim.machines.registry import target_of
+from lstmsim.base.errors import InputError, refuse
+from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, chosen
+from lstmsim.machines.registry import generated_of, target_of
 from lstmsim.model.model import Model, Precision
 from lstmsim.model.numerics.fixed import KINDS, Multiplier
-from lstmsim.model.scenario import Chip
+from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.studies.fit.device import Device, Packing
 
 #: The error for machines that do not say what they are built of.
@@ -99,10 +99,28 @@ class PartNeed:
     registers: int  # bits of registers
 
 
+def table_stored(scenario: Scenario, table: tuple[int, int]) -> Stored:
+    """What the chip needs beside its models if jobs are a table that the host writes.
+
+    table: the most jobs and steps of a job. `InputError` for a scenario that generated hardware has no such table for.
+    """
+    written, precision = generated_of(scenario.chip), scenario.precision
+    refuse(written.refusals(scenario, precision))
+    design = written.design(scenario, precision, None, table)
+    refuse(written.table_mistakes(design))
+    stored: Stored = written.table_needs(design)
+    return stored
+
+
 def part_needs(
-    every: Sequence[Sequence[Part]], packings: Sequence[Packing | None], hardware: Hardware, chip: Chip, device: Device
+    every: Sequence[Sequence[Part]],
+    packings: Sequence[Packing | None],
+    hardware: Hardware,
+    chip: Chip,
+    device: Device,
+    beside: Sequence[Part] = (),
 ) -> tuple[PartNeed, ...]:
-    """Add up the parts of all cores, by name."""
+    """Add up the parts of all cores, by name; behind them the parts that the chip has once beside its cores."""
     needs: dict[str, PartNeed] = {}
     for core, parts, packing in zip(chip.cores, every, packings, strict=True):
         for number, part in enumerate(parts):
@@ -112,7 +130,7 @@ def part_needs(
             needs[part.name] = PartNeed(
                 part.name, *(getattr(sofar, key) + getattr(own, key) for key in ("memories", "logic", "registers"))
             )
-    return tuple(needs.values())
+    return (*needs.values(), *(_need(each, device, 0, False) for each in beside))
 
 
 def _need(part: Part, device: Device, parting: int, held: bool) -> PartNeed:
@@ -131,7 +149,7 @@ def _need(part: Part, device: Device, parting: int, held: bool) -> PartNeed:
             registers, lines = registers - cycles * bits, lines + elements
     gates = part.gates + sum(place.gates for _, place in places)
     filled = -(-part.adders // logic.adder_bits) + -(-gates // logic.functions) + parting + lines
-    filled += sum(place.elements for _, place in places)
+    filled += sum(place.elements for _, place in places) + -(-part.choices // (logic.choices or logic.functions))
     blocks = sum(
         each.memories * min(kind.shaped(each.words, each.width, each.written) for kind in device.memories)
         for each, place in places

@@ -12,8 +12,8 @@ from lstmsim.report.document import Document, Piece, Section, Text, grid, remark
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.fit.device import Device, Packing, published_on
 from lstmsim.studies.fit.energy import Energy
-from lstmsim.studies.fit.fit import Fit, Fits, MemoryNeed, Resource, fit_summary
-from lstmsim.studies.fit.needs import TailNeed
+from lstmsim.studies.fit.fit import Fit, Fits, JobTable, MemoryNeed, Resource, fit_summary
+from lstmsim.studies.fit.needs import PartNeed, TailNeed
 
 _KEYS: Keys = {
     Device: lambda device: device.name,
@@ -21,6 +21,8 @@ _KEYS: Keys = {
     Resource: "name need available share how band missing at_least fits",
     MemoryNeed: "kind capacity bandwidth ports total available bound",
     TailNeed: "kind=multiplier.kind widths=multiplier.widths lane count packing blocks",
+    JobTable: "jobs steps registers logic memories",
+    PartNeed: "name memories logic registers",
     Hardware: "design precision macs frequency_mhz alm dsp m20k power source",
 }
 
@@ -38,6 +40,7 @@ def fit_json(fit: Fit, published: Sequence[Hardware] = ()) -> dict[str, Any]:
         **picked(fit, "chip device models precision fits verdict", _KEYS),
         "binds": None if fit.binds is None else fit.binds.name,
         **picked(fit, "packings array_blocks tail_blocks tail resources memories", _KEYS),
+        **({} if fit.table is None else picked(fit, "table parts", _KEYS)),
         "published": plain(published, _KEYS),
         "sources": dict(fit.device.sources),
     }
@@ -79,8 +82,28 @@ def fit_document(fit: Fit, published: Sequence[Hardware] = ()) -> Document:
         *(Text(f"{each.name}: {each.how}", hang=2) for each in fit.resources),
     )
     headline = f"FIT of {fit.chip} on {fit.device.name}: {fit.verdict}"
-    return Document.of(
-        headline, shown, grid(["<blocks if all memories were of", *causes], memories), _designs(published)
+    blocks = grid(["<blocks if all memories were of", *causes], memories)
+    return Document.of(headline, shown, blocks, _table(fit), _designs(published))
+
+
+def _table(fit: Fit) -> Section | None:
+    """What each part takes where jobs are a table, and what of it that costs."""
+    own = fit.table
+    if own is None:
+        return None
+    title = f"jobs as a table that the host writes: up to {own.jobs:,} jobs of up to {own.steps:,} steps"
+    if own.registers is None:
+        return Section.of("what it costs is not known without a packing", title=title)
+    more = (
+        f"{own.registers:+,} registers, about {own.logic:+,} {fit.device.logic.name}, {own.memories:+,} memory blocks"
+    )
+    text = (
+        f"beside the same chip with jobs as constants and frames at the host: {more}. Each thread chooses a job's row "
+        "from registers (in `issue`, the steps in `tail control`); frames of all jobs lie in the chip's memories."
+    )
+    rows = [[each.name, each.memories, each.logic, each.registers] for each in fit.parts]
+    return Section.of(
+        Text(text), grid(["<part", "memory blocks", fit.device.logic.name, "registers"], rows), title=title
     )
 
 

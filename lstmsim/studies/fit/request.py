@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Overrides, Path, Source, names_of, takes
+from lstmsim.studies.shared.request import MostJobs, MostSteps, Overrides, Path, Source, names_of, table_size, takes
 
 if TYPE_CHECKING:
     from lstmsim.studies.fit.energy import Energy
@@ -25,6 +25,8 @@ class FitRequest:
         Key("A known device or a device file.", follows="all known", flag="--device", metavar="NAME", repeatable=True),
     ] = ()
     _: KW_ONLY
+    most_jobs: MostJobs = None
+    most_steps: MostSteps = None
     with_energy: Annotated[bool, Key("Show the relative energy of every job, too.", flag="--energy")] = False
     overrides: Overrides = ()
 
@@ -42,14 +44,21 @@ def fit(request: FitRequest) -> Fits:
     """
     from lstmsim.machines.hardware import Stored
     from lstmsim.studies.fit.device import device, device_files
-    from lstmsim.studies.fit.fit import Fits
+    from lstmsim.studies.fit.fit import Fits, with_table
     from lstmsim.studies.fit.fit import fit as fitting
+    from lstmsim.studies.fit.needs import table_stored
     from lstmsim.studies.shared.loading import load_scenario
 
     loaded = load_scenario(request.scenario, request.overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
-    names, stored = names_of(request.devices) or tuple(device_files()), Stored.of(loaded.jobs)
-    fits = [fitting(loaded.chip, models, loaded.precision, device(name), stored) for name in names]
+    devices = [device(name) for name in names_of(request.devices) or tuple(device_files())]
+    table = table_size(request.most_jobs, request.most_steps, loaded)
+    if table is None:
+        stored = Stored.of(loaded.jobs)
+        fits = [fitting(loaded.chip, models, loaded.precision, each, stored) for each in devices]
+    else:
+        stored = table_stored(loaded, table)
+        fits = [with_table(loaded, table, stored, each) for each in devices]
     return Fits(fits, energy(loaded) if request.with_energy else ())
 
 

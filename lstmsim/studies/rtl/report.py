@@ -60,7 +60,7 @@ def _document(report: RtlReport) -> Document:
         sections.append(f"this scenario never had, so nothing is shown of:\n{missed}" if missed else None)
         sections.append(_verdict(report) if verified.equal else "DIFFERENT")
     if report.synthesis is not None:
-        sections += synthesis_sections(run.scenario, report.synthesis)
+        sections += synthesis_sections(run.scenario, report.synthesis, report.table)
         sections += _netlist_sections(report)
     if report.build is not None:
         sections.append(build_section(report.build, run.report.makespan_cycles))
@@ -132,18 +132,18 @@ def _short(event: Event | None, words: _Words, with_kind: bool) -> str:
     return f"cycle {event.cycle} {kind}{words(event)}".rstrip(": ")
 
 
-def synthesis_sections(scenario: Scenario, synthesis: Synthesis) -> list[Piece]:
-    """What Yosys counted: the whole compared with `lstmsim fit`, then each part."""
+def synthesis_sections(scenario: Scenario, synthesis: Synthesis, table: tuple[int, int] | None = None) -> list[Piece]:
+    """What Yosys counted: the whole compared with `lstmsim fit`, then each part; table: as for `fitted`."""
     rows = [
         (each.resource, each.unit, each.fit, each.yosys, None if each.error is None else f"{100 * each.error:+.0f} %")
-        for each in estimated(scenario, synthesis)
+        for each in estimated(scenario, synthesis, table)
     ]
     family = synthesis.family
     columns: list[str | Column] = ["<", "<unit", f"fit ({family.device})", family.name]
     columns.append(Column("error of fit", missing=""))
     parts = [
         (name, *(f"{yosys:,} ({'-' if fit is None else f'{fit:,}'})" for fit, yosys in counts.values()))
-        for name, counts in _parts(scenario, synthesis).items()
+        for name, counts in _parts(scenario, synthesis, table).items()
     ]
     return [
         Section.of(grid(columns, rows), title=f"{synthesis.version}, {family.command}:"),
@@ -167,9 +167,11 @@ def build_section(build: Build, cycles: int) -> Section:
     )
 
 
-def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
+def _parts(
+    scenario: Scenario, synthesis: Synthesis, table: tuple[int, int] | None
+) -> dict[str, dict[str, tuple[int | None, int]]]:
     """For each part and resource what `lstmsim fit` says (None: nothing), and what Yosys says."""
-    said = {each.name: each for each in fitted(scenario, synthesis.family).parts}
+    said = {each.name: each for each in fitted(scenario, synthesis.family, table).parts}
     return {
         part.name: {
             key: (getattr(said.get(part.name), key, None), count)
@@ -179,12 +181,13 @@ def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tupl
     }
 
 
-def synthesis_data(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
-    """What Yosys counted as plain data."""
-    parts = _parts(scenario, synthesis).items()
+def synthesis_data(scenario: Scenario, synthesis: Synthesis, table: tuple[int, int] | None = None) -> dict[str, Any]:
+    """What Yosys counted as plain data; table: as for `fitted`."""
+    parts = _parts(scenario, synthesis, table).items()
+    whole = estimated(scenario, synthesis, table)
     return {
         **picked(synthesis, "family=family.name device=family.device version notes=family.notes"),
-        "resources": {each.resource: picked(each, "unit fit yosys error") for each in estimated(scenario, synthesis)},
+        "resources": {each.resource: picked(each, "unit fit yosys error") for each in whole},
         "parts": [
             {"part": name, **{key: {"fit": fit, "yosys": count} for key, (fit, count) in counts.items()}}
             for name, counts in parts
@@ -210,7 +213,9 @@ def _data(report: RtlReport) -> Mapping[str, Any]:
         "cycles": report.run.report.makespan_cycles,
         "events": {name: _count(report.events, name) for name in GROUPS},
         "verified": compared,
-        "synthesis": None if report.synthesis is None else synthesis_data(report.run.scenario, report.synthesis),
+        "synthesis": None
+        if report.synthesis is None
+        else synthesis_data(report.run.scenario, report.synthesis, report.table),
         "netlist": None
         if netlist is None
         else {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Engine, Overrides, Path, RandomWeights, Source
+from lstmsim.studies.shared.request import Engine, MostJobs, MostSteps, Overrides, Path, RandomWeights, Source
 
 
 @record
@@ -32,25 +32,8 @@ class RtlRequest:
             choices=("ecp5", "xilinx", "intel-alm"),
         ),
     ] = None
-    most_jobs: Annotated[
-        int | None,
-        Key(
-            "Make jobs a table that the host writes, of up to so many jobs: other jobs need no other netlist.",
-            low=1,
-            high=256,
-            metavar="N",
-        ),
-    ] = None
-    most_steps: Annotated[
-        int | None,
-        Key(
-            "With --most-jobs: most steps of a job.",
-            low=1,
-            high=1 << 16,
-            follows="those of the longest job",
-            metavar="N",
-        ),
-    ] = None
+    most_jobs: MostJobs = None
+    most_steps: MostSteps = None
     netlist_of: Annotated[
         Path | None,
         Key("With --most-jobs: folder of a design; refuse a scenario that needs another netlist.", metavar="DIR"),

@@ -182,6 +182,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     remarks: further sentences.
     netlist: the comparison with a simulation of what Yosys made of it, by the ports; None: it was not asked for.
     build: bitstreams that were made; None: none was asked for.
+    table: the most jobs and steps of a table of jobs that the host writes; None: jobs are constants.
     """
 
     run: Run
@@ -197,6 +198,7 @@ class RtlReport(Table, forms="lstmsim.studies.rtl.report"):
     remarks: tuple[str, ...]
     netlist: Verified | None = None
     build: Build | None = None
+    table: tuple[int, int] | None = None
 
     @property
     def hardware(self) -> Any:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.folder import LIST, Written, check_folder, write_folder
 from lstmsim.base.processes import scratch_folder
-from lstmsim.base.wording import listed
-from lstmsim.machines.registry import KINDS, capability, target_of
+from lstmsim.machines.registry import generated_of
 from lstmsim.machines.rtl import AT_PORTS, Event
 from lstmsim.program.accounts import named_cycles
 from lstmsim.studies.board.build import build, refuse_tools
+from lstmsim.studies.fit.needs import table_stored
 from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
@@ -29,13 +29,13 @@ from lstmsim.studies.rtl.synthesis import (
     synthesize,
     yosys_program,
 )
-from lstmsim.studies.shared.request import Path, takes
+from lstmsim.studies.shared.request import Path, table_size, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers, Values
-    from lstmsim.model.scenario import Chip, Scenario
+    from lstmsim.model.scenario import Scenario
     from lstmsim.studies.board.boards import Board, Pll
 
 #: What the simulator says, in the folder of a design.
@@ -53,6 +53,10 @@ _SECONDS: Mapping[str, Callable[[int, int], float]] = {
     "icarus": lambda multipliers, cycles: multipliers * cycles / 22_000,
     "verilator": lambda multipliers, cycles: 10 + multipliers * (0.1 + cycles / 16e6),
 }
+#: Seconds that Icarus takes beside that for a table of jobs, for each thread and square of the table's bits: it copies
+#: the table for every thread whenever the host writes a word. Of 16 multipliers with 256 jobs and two threads, and 64
+#: jobs and four threads, 67 and 8 s. With Verilator it was not measured, and is not counted.
+_TABLE_SECONDS = 1.3e-8
 #: From how many minutes on this is said.
 _SLOW_MINUTES = 2
 
@@ -78,20 +82,21 @@ def run_rtl(request: RtlRequest) -> RtlReport:
     if placed is not None and request.build:
         refuse_tools(placed[0])
     result = run(request.scenario, engine=request.engine, overrides=request.overrides)
-    hardware, precision = hardware_of(result.scenario.chip), result.scenario.precision
+    hardware, precision = generated_of(result.scenario.chip), result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
     golden = (None, None, None) if timing_only else _golden_of(result, request.random_weights, request.deep)
     numbers, runs, values = golden
-    capacity = _capacity(request, result.scenario)
-    design, simulated = hardware.design(result.scenario, precision, numbers, *capacity), (result.program, result.trace)
-    refuse(hardware.table_mistakes(design) if capacity else ())
+    table = table_size(request.most_jobs, request.most_steps, result.scenario)
+    sized = () if table is None else (table,)
+    design, simulated = hardware.design(result.scenario, precision, numbers, *sized), (result.program, result.trace)
+    refuse(hardware.table_mistakes(design) if sized else ())
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
     files = dict(hardware.files(design, numbers, __version__, values is not None)) | {GOLDEN: log_text(events)}
     if request.netlist_of is not None:
         _refuse_other_netlist(os.fspath(request.netlist_of), files)
     if placed is not None:
-        files |= _board_files(hardware, design, events, files, result.scenario, *placed)
+        files |= _board_files(hardware, design, events, files, result.scenario, table, *placed)
     written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
     verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
@@ -102,14 +107,7 @@ def run_rtl(request: RtlRequest) -> RtlReport:
         built = build(name, placed[0], request.seeds, partial(hardware.path_words, design))
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
-    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built)
-
-
-def _capacity(request: RtlRequest, scenario: Scenario) -> tuple[tuple[int, int], ...]:
-    """The most jobs and steps of a table of jobs; none: jobs are constants."""
-    if request.most_jobs is None:
-        return ()
-    return ((request.most_jobs, request.most_steps or max(job.steps for job in scenario.jobs)),)
+    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks, netlist, built, table)
 
 
 def _refuse_other_netlist(folder: str, files: Mapping[str, str]) -> None:
@@ -138,7 +136,9 @@ def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: s
     """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
     sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
     kept = netlist and family == SIMULATED
-    return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS, netlist=kept)
+    return synthesize(
+        folder, sources, hardware.TOP, family_of(family), hardware.PARTS, netlist=kept, registers=hardware.REGISTERS
+    )
 
 
 #: Files of the hardware from which the testbench takes modules, too; a netlist is flat and has none of their names.
@@ -199,6 +199,7 @@ def _board_files(
     events: Sequence[Event],
     files: Mapping[str, str],
     scenario: Scenario,
+    table: tuple[int, int] | None,
     board: Board,
     mhz: float,
     pll: Pll | None,
@@ -209,7 +210,7 @@ def _board_files(
     refuse(hardware.schedule_mistakes(design))
     modules: dict[str, str]
     modules, data = hardware.board_files(design, events, files)
-    own = fitted(scenario, family_of("ecp5"))
+    own = fitted(scenario, family_of("ecp5"), table)
     needs = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic")}
     needs["multipliers"] = own.multipliers.need or 0
     # a block is 512 words of 36 bits
@@ -284,18 +285,6 @@ def _refuse_options(request: RtlRequest) -> None:
             models_folder(yosys)
 
 
-def hardware_of(chip: Chip) -> Any:
-    """How the chip's machine is written as RTL, a module that `lstmsim.machines.rtl` describes; `InputError` if it is
-    not.
-    """
-    hardware = capability(chip.kind, "generated")
-    if hardware is None:
-        written = [target_of(kind).title for kind in KINDS if capability(kind, "generated")]
-        text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
-        raise InputError(Mistake(f"chip {chip.name}", f"{text}; machines that can: {listed(written, 'and')}"))
-    return hardware
-
-
 def _golden_of(
     result: Run, random_weights: int | None, deep: bool | None
 ) -> tuple[Mapping[int, JobNumbers], Mapping[int, NetworkRun], Mapping[int, Values] | None]:
@@ -319,11 +308,12 @@ def _golden_of(
     return numbers, {key: run for key, (run, _) in kept.items()}, {key: own for key, (_, own) in kept.items()}
 
 
-def slow_words(scenario: Scenario, simulator: str) -> str:
+def slow_words(scenario: Scenario, simulator: str, table: tuple[int, int] | None = None) -> str:
     """Say that a simulation with all numbers takes minutes, and what to do; empty: it does not.
 
     scenario: what is simulated.
     simulator: a key of `lstmsim.studies.rtl.simulators.SIMULATORS`.
+    table: the most jobs and steps of a table of jobs; None: jobs are constants.
 
     >>> from lstmsim.studies.shared.loading import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
@@ -331,14 +321,27 @@ def slow_words(scenario: Scenario, simulator: str) -> str:
     'all bits of 65,536 multipliers over 1,423 cycles take icarus some 71 minutes'
     """
     cycles, multipliers = simulate(scenario).makespan_cycles, sum(each.peak for each in scenario.chip.core_figures)
-    minutes = _SECONDS[simulator](multipliers, cycles) / 60
+    minutes = (_SECONDS[simulator](multipliers, cycles) + _loading_seconds(scenario, simulator, table)) / 60
     if minutes < _SLOW_MINUTES:
         return ""
-    other = "--timing-only compares cycles alone"
+    other = "--timing-only compares cycles alone" if table is None else "fewer --most-jobs take less"
     if minutes > _SECONDS["verilator"](multipliers, cycles) / 30:
         other = f"--simulator verilator takes less, {other}"
     size = f"all bits of {multipliers:,} multipliers over {cycles:,} cycles"
+    if table is not None:
+        size += f", with a table of {table[0]:,} jobs"
+        size += " (not counted)" if simulator != "icarus" else ""
     return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
+
+
+def _loading_seconds(scenario: Scenario, simulator: str, table: tuple[int, int] | None) -> float:
+    """About how long a simulator takes to have the table of jobs written."""
+    if table is None or simulator != "icarus":
+        return 0.0
+    stored = table_stored(scenario, table)
+    threads: int = sum(core.threads for core in scenario.chip.cores)
+    bits = stored.row_bits * stored.jobs
+    return _TABLE_SECONDS * threads * bits * bits
 
 
 def _refuse_folder(folder: str, verify: bool) -> None:

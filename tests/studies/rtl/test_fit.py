@@ -85,3 +85,51 @@ def test_control_is_counted_with_its_jobs(jobs: int, unlike: bool, counted: dict
     for family, logic in counted.items():
         parts = {each.name: each.logic for each in fitted(loaded, FAMILIES[family]).parts}
         assert abs(sum(parts[name] for name in ("issue", "tail control", "dispatch")) / logic - 1) <= 0.25, family
+
+
+#: Designs with a table of jobs of 16 or 12 multipliers: layers of each model, threads, most jobs and steps; elements of
+#: logic and registers of the whole design by family, and registers of the table alone, as Yosys 0.70 counted them.
+_LSTM = {"cell": "lstm", "hidden": 6, "input": 5}
+_GRUS = [{"cell": "gru", "hidden": 4, "input": 3}, {"cell": "gru", "hidden": 4, "input": 4}]
+_RNN = {"cell": "rnn", "hidden": 6, "input": 4}
+_TWO = [[_LSTM], [{**_LSTM, "bidirectional": True}]]
+TABLES = (
+    ([[_LSTM]], 16, 2, (4, 8), {"ecp5": (5577, 6649), "xilinx": (3764, 2713)}, 724),
+    ([[_LSTM]], 16, 2, (16, 8), {"ecp5": (9902, 9159), "xilinx": (6569, 5349), "intel-alm": (3938, 9271)}, 3088),
+    ([[_LSTM]], 16, 2, (32, 8), {"ecp5": (16126, 12512)}, None),
+    (_TWO, 16, 2, (4, 8), {"ecp5": (6325, 6919)}, 848),
+    (_TWO, 16, 2, (16, 8), {"ecp5": (11370, 9833), "xilinx": (7377, 5696)}, None),
+    ([_GRUS, [_RNN]], 12, 2, (8, 12), {"ecp5": (9162, 9209)}, 2144),
+    ([_GRUS], 12, 2, (32, 6), {"ecp5": (19759, 15024)}, None),
+    ([[_LSTM]], 16, 1, (16, 8), {"ecp5": (6175, 9187)}, None),
+    ([[_LSTM]], 16, 4, (16, 8), {"ecp5": (16966, 9961)}, None),
+)
+
+
+@pytest.mark.parametrize(("models", "npe", "threads", "table", "counted", "registers"), TABLES)
+def test_a_table_of_jobs_is_counted(
+    models: list[list[dict[str, object]]],
+    npe: int,
+    threads: int,
+    table: tuple[int, int],
+    counted: dict[str, tuple[int, int]],
+    registers: int | None,
+) -> None:
+    core = {"npe": npe, "ep": 2, "vp": npe // 2, "threads": threads, "tail_width": 1}
+    mapping = {
+        "chip": {"kind": "column-npu", "name": "small", "frequency_mhz": 100, "cores": [core]},
+        "jobs": [
+            {"name": f"j{place}", "model": {"name": f"m{place}", "layers": layers}, "steps": table[1]}
+            for place, layers in enumerate(models)
+        ],
+        "precision": {"formats": "shared"} if len(models) > 1 else {},
+    }
+    loaded = load_scenario(mapping, ())
+    for family, both in counted.items():
+        own = fitted(loaded, FAMILIES[family], table)
+        for key, yosys in zip(("logic", "registers"), both, strict=True):
+            assert abs(sum(getattr(each, key) for each in own.parts) / yosys - 1) <= 0.25, (family, key)
+        if registers is not None:
+            (part,) = (each for each in own.parts if each.name == "table of jobs")
+            # a bit or two of a job that only one of both takes for read
+            assert abs(part.registers / registers - 1) <= 0.03

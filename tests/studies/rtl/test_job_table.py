@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
+from lstmsim.machines.column.rtl.planning import design
+from lstmsim.studies.fit.needs import table_stored
+from lstmsim.studies.fit.request import fit
 from lstmsim.studies.rtl.result import RtlReport
-from lstmsim.studies.rtl.run import run_rtl
+from lstmsim.studies.rtl.run import run_rtl, slow_words
+from lstmsim.studies.shared.loading import load_scenario
 from tests.studies.rtl.needed import needs_icarus, needs_verilator
 from tests.studies.rtl.test_lint import said
 
@@ -126,3 +130,48 @@ def test_verilog_that_only_the_other_design_has_is_refused(first: Path, tmp_path
     assert all(f"rtl/{name} is none of the files that this scenario needs" in text for name in ("own.v", "own.vh"))
     assert "npu_config" not in text
     assert not (tmp_path / "design").exists()
+
+
+CORE = {"npe": 8, "ep": 2, "vp": 4, "tail_width": 2, "threads": 2}
+CHIP = {"kind": "column-npu", "name": "c", "frequency_mhz": 100, "cores": [CORE]}
+
+
+def asked(**keys: Any) -> dict[str, Any]:
+    return {"chip": CHIP, "jobs": [{"model": each, "steps": 3, **keys} for each in MODELS]}
+
+
+def test_fit_counts_the_table_and_the_memories_that_grow_with_it() -> None:
+    (own,) = fit(asked(), "ecp5-85", most_jobs=5, most_steps=6)
+    assert own.table is not None
+    assert own.parts[-1].name == "table of jobs"
+    assert own.parts[-1].registers > 0
+    assert own.table.registers is not None
+    assert own.table.registers >= own.parts[-1].registers
+    assert "jobs as a table that the host writes: up to 5 jobs of up to 6 steps" in own.to_text()
+    assert own.to_dict()["parts"][-1]["name"] == "table of jobs"
+    # the same words as those of the plan: all steps of the lower layer, frames of the widest model for all jobs
+    loaded = load_scenario(asked(), ())
+    planned = design(loaded, loaded.precision, None, (5, 6)).cores[0]
+    stored = table_stored(loaded, (5, 6))
+    assert stored.frames == {"a": 30}
+    assert planned.frame_words == 30 * 2
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options", "text"),
+    [
+        (asked(), {"most_steps": 6}, "most_steps: only with most_jobs"),
+        (asked(), {"most_jobs": 1}, "2 jobs do not fit a table of 1"),
+        (asked(), {"most_jobs": 4, "most_steps": 2}, "3 steps do not fit a table of jobs of up to 2"),
+        ({"chip": "brainwave-s10", "jobs": [{"model": "lstm-256", "steps": 2}]}, {"most_jobs": 4}, "as RTL; machines"),
+    ],
+)
+def test_fit_refuses_what_no_table_takes(scenario: dict[str, Any], options: dict[str, int], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        fit(scenario, "ecp5-85", **options)
+
+
+def test_a_large_table_takes_icarus_long() -> None:
+    loaded = load_scenario(asked(), ())
+    assert slow_words(loaded, "icarus") == ""
+    assert "with a table of 256 jobs take icarus some" in slow_words(loaded, "icarus", (256, 64))

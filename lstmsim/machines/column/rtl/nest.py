@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.rtl.layout import Column, column_text, firsts, number_text, turns_in, widths
+from lstmsim.machines.column.rtl.layout import Column, bits_of, column_text, firsts, number_text, turns_in, widths
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, JobRow, Program, ReadRow, StageRow
 from lstmsim.machines.column.rtl.tables import write_stride
 
@@ -255,9 +255,18 @@ _PART_BITS = 64
 
 def begins(design: Design) -> str:
     """Give these words as localparams."""
-    wide = widths(design)
-    checks = max(1, *(len(read.needs) for row in design.rows for read in row.reads))
-    words: list[tuple[int, int]] = []
+    words, frames = _words(design)
+    least = widths(design)["W_STEP"] if design.capacity else 1
+    bits = max(_PART_BITS, 1 << (max(bits for _, bits in words) - 1).bit_length())
+    parts = [word >> at & (1 << _PART_BITS) - 1 for word, _ in words for at in range(0, bits, _PART_BITS)]
+    columns = Column("B_PART", tuple(parts), _PART_BITS), Column("B_FRAMES", tuple(frames), least)
+    return "\n".join([_HEAD, number_text([("B_WORD_B", bits)]), *map(column_text, columns)]) + "\n"
+
+
+def _words(design: Design) -> tuple[list[_Field], list[int]]:
+    """These words, and how many frames the first tile waits for."""
+    wide, checks = widths(design), _checks(design)
+    words: list[_Field] = []
     frames: list[int] = []
     row = read = 0
     nests: dict[tuple[int, int], tuple[Program, int, tuple[int, ...]]] = {}
@@ -274,8 +283,41 @@ def begins(design: Design) -> str:
                 nest = Nest(plan, *its, number, job, own, wide, checks, design.step_shift)
             words.append((0, 1) if nest is None else nest.word())
             frames.append(0 if nest is None else nest.frames())
-    least = wide["W_STEP"] if design.capacity else 1
-    bits = max(_PART_BITS, 1 << (max(bits for _, bits in words) - 1).bit_length())
-    parts = [word >> at & (1 << _PART_BITS) - 1 for word, _ in words for at in range(0, bits, _PART_BITS)]
-    columns = Column("B_PART", tuple(parts), _PART_BITS), Column("B_FRAMES", tuple(frames), least)
-    return "\n".join([_HEAD, number_text([("B_WORD_B", bits)]), *map(column_text, columns)]) + "\n"
+    return words, frames
+
+
+def _checks(design: Design) -> int:
+    """Counters that a tile may wait for."""
+    return max(1, *(len(read.needs) for row in design.rows for read in row.reads))
+
+
+def job_bits(design: Design) -> tuple[int, int]:
+    """Bits that hardware reads of a job's row in the table of jobs: for the whole chip, and for each core.
+
+    These bits are the table's registers: what is written and never read, a synthesis program leaves out. A word has
+    fields that no thread reads, or only those of some designs: sums of one counter need no number, a base is read
+    where all steps of a vector are kept, and the beginning of a pass where another pass is before it.
+    """
+    wide, stages = widths(design), design.rows
+    sources = {read.source for row in stages for read in row.reads}
+    every = any(write.kept == "all" for row in stages for each in row.segments for write in each.writes)
+    in_rows = all(plan.core.block_order == "row" for plan in design.cores)
+    lone = max(program.counters for _, program in design.programs) == 1
+    unread = ["GROUP", "GROUP", "BANK"]
+    unread += [] if every else ["ELEMENT"] * 3
+    unread += [] if "all_x" in sources else ["ELEMENT"] * 2
+    unread += [] if "all_h" in sources else ["ELEMENT"]
+    unread += ["BANK"] * in_rows + ["COUNTER"] * (2 * _checks(design) * lone)
+    word = max(bits for _, bits in _words(design)[0]) - sum(wide[f"W_{each}"] for each in unread)
+    # rows that begin a pass behind another one, whose beginnings no word has
+    behind = [
+        row
+        for _, program in design.programs
+        for row in program.stages
+        if not program.interleaved and row.number == row.first_of_pass > 0
+    ]
+    starts = len({row.number for row in behind}) * wide["W_ELEMENT"] * (("all_x" in sources) + every)
+    frames = len({row.backward for row in behind}) * wide["W_FRAME"]
+    woven = any(program.interleaved for _, program in design.programs)
+    model = bits_of(len(design.models) - 1) * (woven and len(design.models) > 1)
+    return wide["W_STEP"] + model, word + wide["W_STEP"] + starts + frames
