@@ -70,6 +70,8 @@ module npu_bridge #(
   reg [31:0] crc;
   reg [7:0] payload [0:255];
   reg [7:0] taken;
+  // From a register behind the memory, which is a slow block.
+  reg [7:0] payload_read;
   reg [7:0] payload_byte;
   wire [8:0] payload_place = place - 9'd3;
   // Places move on with bytes only, so what they mean is known a cycle later, from registers.
@@ -79,7 +81,8 @@ module npu_bridge #(
     in_payload <= place >= 3 && payload_place < {1'b0, length};
     last_byte <= place >= 3 && payload_place == {1'b0, length} + 9'd3;
     if (state == RECEIVE && came && in_payload) payload[payload_place[7:0]] <= byte_in;
-    payload_byte <= payload[taken];
+    payload_read <= payload[taken];
+    payload_byte <= payload_read;
   end
 
   localparam W_PAUSE = $clog2(PAUSE + 1);
@@ -98,7 +101,7 @@ module npu_bridge #(
   reg [1:0] octet;
   reg addressed;
   reg [31:0] word;
-  reg gather_wait;
+  reg [1:0] gather_wait;
   wire [31:0] gathered = {payload_byte, word[31:8]};
   wire [3:0] space = bus_address[31:28];
   wire may_write = (space >= 1 && space <= 8) || space == 10;
@@ -158,7 +161,7 @@ module npu_bridge #(
         octet <= 2'd0;
         addressed <= 1'b0;
         taken <= 8'd0;
-        gather_wait <= 1'b1;
+        gather_wait <= 2'd2;
         if (place == 0) begin
           crc <= 32'hffffffff;
           if (came) crc <= crc_after(32'hffffffff, byte_in);
@@ -185,10 +188,10 @@ module npu_bridge #(
         end else if (command == READ && length == 8) state <= GATHER;
         else answer(UNKNOWN);
       GATHER:
-        // A byte of the payload is there a cycle after its place.
-        if (gather_wait) gather_wait <= 1'b0;
+        // A byte of the payload is there two cycles after its place.
+        if (gather_wait != 0) gather_wait <= gather_wait - 1'b1;
         else begin
-          gather_wait <= 1'b1;
+          gather_wait <= 2'd2;
           word <= gathered;
           taken <= taken + 1'b1;
           octet <= octet + 1'b1;
