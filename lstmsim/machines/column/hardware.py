@@ -70,7 +70,7 @@ def array(sizes: Sizes, summed: int) -> Part:
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
-    # One register reads the constants (from 5 on a second one holds them), one follows each operation; from 5 on one
+    # One register reads the constants (from 5 on a second one holds them), one follows each operation; from 4 on one
     # follows the parts of the product.
     selected = min(convert, 1)
     late, partial, shifted, saturated, added = (int(convert > least) for least in (4, 3, 2, 3, 6))
