@@ -185,9 +185,11 @@ class _Parts:
         )
 
     def _why(self) -> tuple[Section, ...]:
+        if not self.reasons:
+            return ()
         from lstmsim.analysis.explanations.text import document
 
-        return document(self.reasons).sections if self.reasons else ()
+        return document(self.reasons).sections
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain data."""

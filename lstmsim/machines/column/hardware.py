@@ -67,6 +67,10 @@ def array(sizes: Sizes, summed: int) -> Part:
     )
 
 
+#: The widest sum that the adapter multiplies in one piece (`WHOLE` of `npu_adapter.v`).
+_WHOLE_BITS = 25
+
+
 def adapter(sizes: Sizes) -> Part:
     """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
     core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
@@ -80,7 +84,8 @@ def adapter(sizes: Sizes) -> Part:
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
     moved = total + _CARRY_BITS
     constants = precision.multiplier_bits + shift + _BIAS_BITS
-    parts = total + 2 * precision.multiplier_bits + 2
+    # sums of more bits than a DSP48E1 takes are multiplied in two parts
+    parts = total + precision.multiplier_bits + 1 + (precision.multiplier_bits + 1) * (total > _WHOLE_BITS)
     products = selected * total + partial * parts + multiplied * moved
     along = (partial + multiplied) * (shift + _BIAS_BITS) + shifted * _BIAS_BITS + late * constants
     registers = products + along + (shifted + added) * moved + saturated * precision.tail_bits

@@ -83,8 +83,14 @@ module npu_adapter_lane #(
   localparam DOWN = LEFT < -1 ? -1 - LEFT : 0;
   localparam S = P + UP + 1 > DOWN + 3 ? P + UP + 1 - DOWN : 3;
   localparam R = (S > 32 ? S : 32) + 1;
-  // Bits of a sum's lower part, where its product takes two registers.
+  // Bits of a sum's lower part, where its product is one of parts, and the widest sum whose product is not: blocks of
+  // other families than the ECP5 multiply 25 x 18 bits at least (DSP48E1, UG479; 27 x 27 of Intel's).
   localparam LOW = 17;
+`ifdef NPU_ECP5
+  localparam WHOLE = LOW;
+`else
+  localparam WHOLE = 25;
+`endif
 
   wire signed [ACCUMULATOR_BITS-1:0] selected;
   npu_delay #(.WIDTH(ACCUMULATOR_BITS), .CYCLES(SELECTED)) select_register (.clock(clock), .in(total), .out(selected));
@@ -94,7 +100,7 @@ module npu_adapter_lane #(
   wire [SHIFT_BITS-1:0] shift_product;
   wire signed [31:0] bias_product;
   generate
-    if (PARTIAL == 0 || ACCUMULATOR_BITS <= LOW) begin : whole
+    if (PARTIAL == 0 || ACCUMULATOR_BITS <= WHOLE) begin : whole
       wire signed [P-1:0] product_now = selected * multiplier;
       npu_delay #(.WIDTH(P + SHIFT_BITS + 32), .CYCLES(PARTIAL)) partial_register
         (.clock(clock), .in({product_now, shift, bias}), .out({product, shift_product, bias_product}));

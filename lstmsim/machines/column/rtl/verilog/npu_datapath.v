@@ -214,8 +214,8 @@ module npu_datapath #(
   // --- where the adapter's CONVERT registers are, from the choice of a turn to its sums ---
 
   // The first register reads the constants; one behind each operation comes next. From 4 on there is one between the
-  // blocks of the product and their adder, for 4 and 5 instead of that of the whole product: a block takes as long as an
-  // adder and a shift. 5 has one behind the memory of constants, 7 one before the saturation; the product has the rest.
+  // blocks of the product and their adder, for 4 and 5 instead of that of the whole product: a block takes as long as
+  // an adder and a shift. 5 has one behind the memory of constants, 7 one before the saturation, the product the rest.
   localparam SELECTED = CONVERT > 4 ? 2 : CONVERT > 0 ? 1 : 0;
   localparam PARTIAL = CONVERT > 3 ? 1 : 0;
   localparam SHIFTED = CONVERT > 2 ? 1 : 0;

@@ -1,5 +1,5 @@
-// The memory of results. It may fill most of an FPGA's block memories, which then lie far apart, so it is cut into banks:
-// each block is written from a register and read into one, before a word is chosen.
+// The memory of results. It may fill most of an FPGA's block memories, which then lie far apart. So it is cut into
+// banks: each block is written from a register and read into one, before a word is chosen.
 `default_nettype none
 
 module npu_records #(
