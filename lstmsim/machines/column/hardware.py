@@ -44,8 +44,8 @@ def array(sizes: Sizes, summed: int) -> Part:
         nodes.append(-(-nodes[-1] // 2))
     # The first register of the operands is one for all rows, a second one is each row's own.
     before = 2 if latency.multiply > 3 else int(latency.multiply > 1)
-    operands = min(before, 1) * core.ep * (sizes.rows * precision.weight_bits + sizes.element_bits)
-    operands += (before > 1) * sizes.rows * core.ep * (precision.weight_bits + sizes.element_bits)
+    shared = min(before, 1) * core.ep * (sizes.rows * precision.weight_bits + sizes.element_bits)
+    own = (before > 1) * sizes.rows * core.ep * (precision.weight_bits + sizes.element_bits)
     held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
     held += (latency.accumulate - 1) * min(tree, total)
     rows, accumulators = sizes.rows, max(units * len(stage.sums) for stage, units in sizes.stages)
@@ -60,10 +60,10 @@ def array(sizes: Sizes, summed: int) -> Part:
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
         gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
-        registers=rows * (held + goes) + operands,
+        registers=rows * (held + goes) + shared + own,
         memories=(sums,),
-        # What each row has of its own is kept apart from a block.
-        beside=(before == 1) * operands + rows * leaves * product * min(1, latency.multiply - before),
+        # A block holds the last registers before its product.
+        beside=(own or shared) + rows * leaves * product * min(1, latency.multiply - before),
     )
 
 
