@@ -24,11 +24,9 @@ module npu_records #(
   localparam W_PART = $clog2(PARTS);
   localparam W_WORD = $clog2(BANKS) + W_PART + 1;
 
-  reg writing;
   reg [31:0] to;
   reg [32*PARTS-1:0] word;
   always @(posedge clock) begin
-    writing <= write;
     to <= write_record;
     word <= write_data;
   end
@@ -47,6 +45,8 @@ module npu_records #(
   generate
     for (b = 0; b < BANKS; b = b + 1) begin : banks
       localparam HERE = RECORDS - b * DEPTH < DEPTH ? RECORDS - b * DEPTH : DEPTH;
+      reg writing;
+      always @(posedge clock) writing <= write && write_record / DEPTH == b;
       for (p = 0; p < 1 << W_PART; p = p + 1) begin : parts
         if (p < PARTS) begin : stored
           (* no_rw_check *) reg [31:0] cells [0:HERE-1];
@@ -54,7 +54,7 @@ module npu_records #(
           reg [31:0] from_block;
           assign held[((b<<W_PART)+p)*32 +: 32] = from_block;
           always @(posedge clock) begin
-            if (writing && to / DEPTH == b) cells[to[W_DEPTH-1:0]] <= word[32*p +: 32];
+            if (writing) cells[to[W_DEPTH-1:0]] <= word[32*p +: 32];
             from_cells <= cells[read_record[W_DEPTH-1:0]];
             from_block <= from_cells;
           end
