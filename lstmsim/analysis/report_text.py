@@ -189,14 +189,20 @@ def _planned_cells(product: PlannedProduct) -> list[str]:
 def answer(report: Report) -> str:
     """The sentence that a user needs: how busy the machine was, for how long, and what mainly kept it from more.
 
-    Missed deadlines come first.
+    Rejected jobs and missed deadlines come first.
     """
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
     used = f"utilization {100 * report.utilization:.1f} %"
     took = f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms"
-    said = f"{_missed(report)}{used}, {took}"
+    said = f"{_turned_away(report)}{_missed(report)}{used}, {took}"
     why = reason(report) if report.jobs else NOBODY
     return f"{said[0].upper()}{said[1:]}. {why[0].upper()}{why[1:]}."
+
+
+def _turned_away(report: Report) -> str:
+    """How many jobs are rejected, before the rest of a sentence; empty: none."""
+    count = len(report.rejected)
+    return f"{count:,} of {count + len(report.jobs):,} jobs {'is' if count == 1 else 'are'} rejected, " if count else ""
 
 
 def _missed(report: Report) -> str:
@@ -221,7 +227,7 @@ def _of_some_runs(report: Report) -> Iterator[str]:
         text = f"left out: {100 * report.left_out:.1f} % of the groups of columns, which have not changed enough"
         yield f"{text}; with them, as a dense machine counts, effective {report.effective_tops:.4g} TOPS"
     if (due := _due(report)) and not _missed(report):
-        yield f"deadlines: {due:,} of {due:,} kept"
+        yield f"deadlines: {due:,} of {due:,}{' served jobs' if report.rejected else ''} kept"
     if report.rejected:
         count = len(report.rejected)
         yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.rejected)})"

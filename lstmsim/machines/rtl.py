@@ -83,8 +83,9 @@ class ClockModel:
     within, worst, median: share of the latter whose time is told within 15 %; the largest error, and the median, as
         shares of the time after placement.
     null_within, null_worst, null_median: the same of one clock for all.
-    pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out, and of the
-        fit, each left out in turn.
+    fit_within, fit_worst: the same share and error of the designs of the fit, each left out in turn.
+    pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out, of the
+        fit, each left out in turn, and of those of the fit with two different numbers of threads.
     placement: largest distance of a clock from the mean over three seeds of placement, a share of it.
     current: whether these modules are the ones that are written now; others may reach another clock.
     """
@@ -107,6 +108,8 @@ class ClockModel:
     null_within: float
     null_worst: float
     null_median: float
+    fit_within: float
+    fit_worst: float
     pairs: float
     placement: float
     current: bool = True
@@ -127,6 +130,7 @@ class ClockModel:
         """How well it told the clocks of designs that were held out, beside the null model, in words."""
         told = round(self.within * self.held_out), round(self.null_within * self.held_out)
         own = f"{told[0]} of {self.held_out} held-out designs within 15 %, worst {100 * self.worst:.0f} %"
+        own += f"; of the fit {self.fit_within * self.fitted:.0f} of {self.fitted}, worst {100 * self.fit_worst:.0f} %"
         null = f"one clock for all: {told[1]}, worst {100 * self.null_worst:.0f} %"
         older = "" if self.current else "; built from earlier Verilog than is written now"
         return f"{own if self.null else f'{own}; {null}'}{older}"

@@ -154,7 +154,9 @@ def test_missed_deadlines_are_in_the_first_sentence() -> None:
     assert answer(report).startswith("2 of 3 jobs with a deadline miss it, utilization ")
     # nothing is said of the deadlines of those that were not served
     report = replace(report, rejected=(Rejected("out", 0, 0, 5),))
-    assert answer(report).startswith("2 of 3 served jobs with a deadline miss it, utilization ")
+    assert answer(report).startswith(
+        "1 of 5 jobs is rejected, 2 of 3 served jobs with a deadline miss it, utilization "
+    )
 
 
 @pytest.mark.parametrize(("number", "shown"), [(3, "out-0, out-1, out-2"), (4, "out-0, out-1, out-2 and 1 more")])

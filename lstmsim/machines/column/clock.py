@@ -162,11 +162,17 @@ def _outside(scenario: Scenario, entries: Sequence[Mapping[str, Any]], counts: S
     precision = {name: value for name, value in asdict(scenario.precision).items() if name not in _PRECISION}
     usual = asdict(Precision())
     alone = len(models) == 1 and plain and len({layer.cell for layer in next(iter(models)).layers}) == 1
+    # layers of the fit are of one width, and what a later one reads has that width
+    equal = all(
+        len({layer.hidden for layer in one.layers} | {each.input for each in one.layers[1:]}) < 2 for one in models
+    )
     why: dict[str, Column] = {
         "not written as Verilog": bool(outside(chip, scenario.jobs)),
         "several cores": sum(counts) > 1,
         "a memory beside the chip": chip.memory is not None,
         "other than one model with layers of one kind, in one direction": not alone,
+        "layers of different widths": not equal,
+        "layer_order not layer": any(one.layer_order != "layer" for one in models),
         "other widths": any(usual[name] != value for name, value in precision.items()),
     }
     why |= {f"{name} {facts[name]}": facts[name] not in known for name, known in own.words.items()}

@@ -35,6 +35,8 @@ MODEL = ClockModel(
     null_within=0.5,
     null_worst=0.4,
     null_median=0.15,
+    fit_within=0.95,
+    fit_worst=0.25,
     pairs=1.12,
     placement=0.03,
 )

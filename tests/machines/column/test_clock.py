@@ -61,11 +61,14 @@ def test_rows_that_are_left_out_follow_from_the_multipliers() -> None:
         ({"chip": {"cores": [CORE, CORE]}}, "several cores"),
         ({"precision": {"weight_bits": 4}}, "other widths"),
         ({"job": {"count": 1000}}, "jobs not from "),
+        ({"job": {"model": {"layers": [{**LAYER, "hidden": 32}, {**LAYER, "hidden": 8, "input": 32}]}}}, "widths"),
+        ({"job": {"model": {"layers": [LAYER, LAYER], "layer_order": "step"}}}, "layer_order not layer"),
         ({"dispatch": "sjf"}, "not written as Verilog"),
     ],
 )
 def test_what_is_unlike_the_designs_of_the_fit_cannot_be_told(design: dict[str, Any], why: str) -> None:
     assert clock(scenario())[1] == ""
+    assert clock(scenario(job={"model": {"layers": [LAYER, LAYER]}}))[1] == ""
     assert why in clock(scenario(**design))[1]
 
 
