@@ -1,8 +1,8 @@
 """The designs from which the clock model is made: drawn by a seed, in an order that no build has changed.
 
-The first `FIT` of the draw are those on which the model is fitted, the next `HELD_OUT` those by which it is judged. Of
-the former, the first 80 were built more than once while the Verilog was made faster; none of the latter was built
-before the Verilog and the features were fixed. Whoever looks at them and then changes either draws new ones.
+The first `FIT` of the draw are those on which the model is fitted, the next `HELD_OUT` those by which it is judged. The
+former were built more than once while the Verilog was made faster; none of the latter was built before the Verilog and
+the features were fixed. Whoever looks at them and then changes either draws new ones.
 `SEEDS` of placement are tried for the first design of each kind of cell, too, to see how far placement alone moves the
 clock.
 """

@@ -4,8 +4,8 @@ Run `python experiments/clock/model.py`; it writes lstmsim/machines/column/clock
 designs of the fit alone: of all sets of at most `MOST` features the one with the least error where each design is left
 out in turn, or the smallest set that is within one standard error of it. The null model is one time of a cycle for all.
 The model is used where, on the held-out designs, it tells more of them within 15 % than the null model, or as many and
-is nearer in so many more of them that chance alone gives that less than once in twenty (sign test); else the null model
-is.
+is nearer in so many more of them that chance alone gives that less than once in twenty (sign test). Else the null model
+is used.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Part:
         found: dict[tuple[int, int], list[tuple[float, float]]] = {}
         for one, two in combinations(range(len(logs)), 2):
             key = min(threads[one], threads[two]), max(threads[one], threads[two])
-            if threads[one] != threads[two]:
+            if key[0] != key[1]:
                 found.setdefault(key, []).append((logs[one], logs[two]))
         return {key: _apart(own) for key, own in sorted(found.items())}
 
@@ -150,15 +150,6 @@ class Builds:
         found = solved(self.fit.table(names), self.fit.ns)
         return {name: round(float(each), 4) for name, each in zip(names, found, strict=True)}
 
-    @cached_property
-    def placement(self) -> float:
-        """The largest distance of a clock from the mean over the seeds of placement, as a share of it."""
-        clocks: dict[str, list[float]] = {}
-        for row in self.rows:
-            clocks.setdefault(row["design"], []).append(float(row["mhz"]))
-        several = [np.array(each) for each in clocks.values() if len(each) > 1]
-        return max((float(np.abs(each / each.mean() - 1).max()) for each in several), default=float("nan"))
-
     def nearer(self, model: Mapping[str, float]) -> int:
         """In how many of the held-out designs a model is nearer than the null model."""
         own, other = (np.abs(self.held_out.errors(each)) for each in (model, self.model(["constant"])))
@@ -170,10 +161,6 @@ class Builds:
         most = max(count, tried - count)
         return min(1.0, 2 * sum(comb(tried, each) for each in range(most, tried + 1)) / 2**tried)
 
-    def all_pairs(self, errors: Numbers) -> list[float]:
-        """The factors of all pairs of the fit, and of those with two different numbers of threads."""
-        return [self.fit.pairs(errors), *self.fit.pairs_by_threads(errors).values()]
-
     @cached_property
     def data(self) -> dict[str, Any]:
         """The file of the model."""
@@ -184,7 +171,7 @@ class Builds:
         better = own["within"] > other["within"] or (own["within"] == other["within"] and self.by_chance(model) < 0.05)
         used = model if better else null
         errors, left_out = self.held_out.errors(used), self.fit.left_out(list(used))
-        of_fit = judged(left_out)
+        of_fit, by_threads = judged(left_out), self.fit.pairs_by_threads(left_out)
         first, facts = self.first[0], self.fit.facts
         return {
             "family": "ECP5, speed grade 6",
@@ -210,8 +197,7 @@ class Builds:
             "fit_within": of_fit["within"],
             "fit_worst": of_fit["worst"],
             # the largest one, because few designs that are held out have few pairs
-            "pairs": round(max(self.fit.pairs(errors), *self.all_pairs(left_out)), 4),
-            "placement": round(self.placement, 4),
+            "pairs": round(max(Part.pairs(errors), Part.pairs(left_out), *by_threads.values()), 4),
         }
 
 

@@ -86,7 +86,6 @@ class ClockModel:
     fit_within, fit_worst: the same share and error of the designs of the fit, each left out in turn.
     pairs: the ratio of the times of two designs is told within this factor for 95 % of the pairs held out, of the
         fit, each left out in turn, and of those of the fit with two different numbers of threads.
-    placement: largest distance of a clock from the mean over three seeds of placement, a share of it.
     current: whether these modules are the ones that are written now; others may reach another clock.
     """
 
@@ -111,7 +110,6 @@ class ClockModel:
     fit_within: float
     fit_worst: float
     pairs: float
-    placement: float
     current: bool = True
 
     @property

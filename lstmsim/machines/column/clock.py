@@ -54,9 +54,9 @@ FEATURES: Mapping[str, Callable[[Facts], Column]] = {
     "log2 threads": _log("threads"),
     # results go to so many lanes
     "log2 lanes": _log("tail_width"),
-    # product of the adapter and the adder of its blocks in one cycle
+    # memory of the adapter's constants and a block of its product in one cycle
     "convert below 5": _below(5),
-    # memory of constants and choice of the sums in one cycle
+    # adder of the product's blocks and the shift in one cycle
     "convert below 6": _below(6),
     # last sum of the adapter and its saturation in one cycle
     "convert below 7": _below(7),

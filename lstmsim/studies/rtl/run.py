@@ -46,7 +46,7 @@ LOG = "events.txt"
 _MARGIN = 1000
 #: Up to how many cycles of all cores numbers within the tail are compared, too, unless asked otherwise: a line of the
 #: log for each turn and state, so the log is some three times as long.
-_DEEP_CYCLES = 20_000
+DEEP_CYCLES = 20_000
 #: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Rates of two runs
 #: of LSTMs with 256 multipliers on one core; for other sizes that they grow in proportion is an assumption.
 _SECONDS: Mapping[str, Callable[[int, int], float]] = {
@@ -301,7 +301,7 @@ def _golden_of(
         refuse(Mistake(f"model {each.name}", text) for each in models if each.network is None and not each.weights)
     numbers = fixed_numbers(job_data(scenario, random_weights), scenario.precision)
     if deep is None:
-        deep = result.report.makespan_cycles * len(scenario.chip.cores) <= _DEEP_CYCLES
+        deep = result.report.makespan_cycles * len(scenario.chip.cores) <= DEEP_CYCLES
     if not deep:
         return numbers, run_jobs(numbers), None
     kept = {index: run_recorded(own) for index, own in numbers.items()}

@@ -38,5 +38,4 @@ MODEL = ClockModel(
     fit_within=0.95,
     fit_worst=0.25,
     pairs=1.12,
-    placement=0.03,
 )

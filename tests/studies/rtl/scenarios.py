@@ -16,7 +16,7 @@ from typing import Any
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import capability
-from lstmsim.studies.rtl.run import _DEEP_CYCLES as DEEP_CYCLES
+from lstmsim.studies.rtl.run import DEEP_CYCLES
 from lstmsim.studies.simulate.run import Run
 
 __all__ = ["drawn", "split", "step_of", "streamed"]
