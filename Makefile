@@ -50,7 +50,7 @@ docs: $(VENV)/.installed-test  ## build the site in out/site/html: every page is
 	$(BIN)/python tools/site.py out/site
 	@echo 'Open out/site/html/index.html.'
 
-readme: $(VENV)/.installed  ## write the validation's results into README.md and docs/
+readme: $(VENV)/.installed  ## draw the README's picture, write the validation's results into README.md and docs/
 	$(BIN)/python tools/readme.py
 
 artifact: $(VENV)/.installed-test  ## make every table and figure anew, and compare them with what is expected
