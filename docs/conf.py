@@ -3,7 +3,7 @@
 from lstmsim import __version__
 
 project = "lstmsim"
-author = "lstmsim contributors"
+author = "The lstmsim developers"
 copyright = author
 version = release = __version__
 

@@ -35,7 +35,7 @@ get_ipython().system = system
 """
 
 #: What pages of docs/ link to.
-BESIDE = ("*.md", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
+BESIDE = ("*.md", "CITATION.cff", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
 
 
 def lay_out(folder: Path) -> None:
