@@ -166,6 +166,7 @@ def main() -> int:
     picture = readme_picture()
     if digest_in(PICTURE) != drawn(picture):
         if only_check:
+            print(f"{PICTURE} shows other data than is drawn now: run `make readme`", file=sys.stderr)
             return 1
         PICTURE.write_bytes(png_of(picture))
     pages = README, PUBLISHED_PAGE, VALIDATION_PAGE
