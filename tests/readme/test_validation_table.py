@@ -41,6 +41,9 @@ def test_the_lines_of_v100_are_the_same_on_both_pages() -> None:
     short, long = (next(each for each in between(page) if each.startswith(V100)) for page in (README, TEXT))
     assert "| 10 of 10 within a factor of 3 |" in short
     assert long.startswith(short.removesuffix(" |"))
+    error = float(short.split(" | ")[2].removesuffix(" %"))
+    limits = (ROOT / "docs" / "explanation" / "limits.md").read_text(encoding="utf-8")
+    assert f"with a mean error of {error:.0f} %" in limits
 
 
 def test_an_edit_between_the_markers_is_noticed() -> None:

@@ -222,6 +222,6 @@ def v100_group(rows: Sequence[Measurement], bench: Bench, tick: Callable[[], Non
     own = tuple(
         Row(V100, row.task, "latency", "ms", row.latency_ms or 0.0, ms, 0.0, row.source, null=blind, factor=FACTOR)
         for row, ms in compared
-        for blind in [null and null.latency_ms(row.cell, row.steps)]
+        for blind in [null.latency_ms(row.cell, row.steps) if null else None]
     )
     return Group(V100, _TITLE, V100, own, _V100_TASKS, _judged(own, used, null_fitted=True), tuple(remarks))
