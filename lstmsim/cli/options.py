@@ -20,6 +20,7 @@ from lstmsim.base.keys import Described, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed
 from lstmsim.report.styles import SCREEN, Look
+from lstmsim.report.tables import folded
 from lstmsim.studies.shared.request import sentence_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 #: By the names of outputs, what writes them.
 Writers = Mapping[str, Callable[[str], object]]
 _DRAWING = "drawing"
+_STAMP = click.Option(
+    ["--stamp"], is_flag=True, help="End with all about the evidence for these cycles: every assumed key, each by name."
+)
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
 
@@ -39,6 +43,7 @@ def command(
     windowed: Sequence[str] = (),
     more: Sequence[click.Parameter] = (),
     kind: type[click.Command] = click.Command,
+    stamped: bool = False,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function, which gets the output files and the fields of a request; its docstring is the help.
 
@@ -49,6 +54,7 @@ def command(
     windowed: the outputs that `--trace-window` cuts.
     more: arguments and options that stand before those of the request.
     kind: the class of the command.
+    stamped: whether its result has stamps, which `--stamp` shows.
     """
     outputs = [each for each in parts if isinstance(each, Output)]
     pictures = [each.flag for each in outputs if each.verb == _DRAWING]
@@ -62,11 +68,12 @@ def command(
         params += [made[key] for key in names if made[key] not in params]
         params += [part.option] if isinstance(part, Output) else []
     params += [_window_option(windowed)] if windowed else []
+    params += [_STAMP] if stamped else []
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        def run(window: Window | None = None, **given: Any) -> None:
+        def run(window: Window | None = None, stamp: bool = False, **given: Any) -> None:
             look = Look(*(given.pop(each) for each in keys_of(Look))) if Look in parts else SCREEN
-            files = Outputs({each: given.pop(each.name) for each in outputs}, window, look)
+            files = Outputs({each: given.pop(each.name) for each in outputs}, window, look, stamp)
             if pictures and look != SCREEN and not any(each.verb == _DRAWING for each in files.kinds):
                 raise InputError(
                     Mistake("--style" if look.width is None else "--width", f"only with {listed(pictures)}")
@@ -231,8 +238,10 @@ def _views_beside(path: str) -> dict[str, str]:
 class Outputs:
     """The output files of a command: checked, written with the result, and named on standard error."""
 
-    def __init__(self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN) -> None:
-        self.window, self.look = window, look
+    def __init__(
+        self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN, stamp: bool = False
+    ) -> None:
+        self.window, self.look, self._stamp = window, look, stamp
         self.paths = {each.name: path for each, path in given.items() if path is not None}
         self._kinds = {each.name: each for each in given}
         self._beside: dict[str, Mapping[str, str]] = {}
@@ -294,10 +303,13 @@ class Outputs:
 
         return window(timeline, *self.window)
 
-    def show(self, text: Callable[[], str]) -> None:
-        """Print a text, unless a file takes standard output."""
-        if "-" not in self.paths.values():
-            click.echo(text())
+    def show(self, text: Callable[[], str], result: Any = None) -> None:
+        """Print a text, and the stamps of a result if they are asked for, unless a file takes standard output."""
+        if "-" in self.paths.values():
+            return
+        click.echo(text())
+        for each in result.stamps if self._stamp else ():
+            click.echo("\n".join(["", *folded(each.text, 2)]))
 
     def name(self) -> None:
         """Say on standard error what was written."""
@@ -310,7 +322,7 @@ class Outputs:
     def finish(self, result: Any, writers: Writers | None = None, text: Callable[[], str] | None = None) -> None:
         """Write the files, print the text (the result's own unless given), and name the files."""
         self.write(result, writers)
-        self.show(text or result.to_text)
+        self.show(text or result.to_text, result)
         self.name()
 
 

@@ -40,6 +40,7 @@ class _Judged:
         options.Output("csv", "Write a row for each request, as it ends: .csv.", (".csv",)),
     ),
     left_out=("percentiles", "window", "rows"),
+    stamped=True,
 )
 def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
@@ -64,7 +65,7 @@ def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> No
         served = serve(**asked, rows=rows, percentiles=(*PERCENTILES, percentile), progress=show)
     # the rows are written while requests end
     files.write(served, {"csv": lambda path: None})
-    files.show(served.to_text)
+    files.show(served.to_text, served)
     for text in served.remarks:
         options.remark(text)
     if served.ended == "full":
@@ -100,6 +101,7 @@ class _Chips:
     "saturate",
     *(SaturateRequest, _Chips, options.json_output(), options.report_output()),
     options.picture_output("plot", "With --chip or --batch: draw the rates against the bounds"),
+    stamped=True,
 )
 def saturate_command(
     files: options.Outputs, chips: Any, also_ms: Any, batches: Any, folder: Any, jobs: Any, **asked: Any
@@ -160,7 +162,7 @@ def _saturate_chips(files: options.Outputs, asked: dict[str, Any], **more: Any) 
 
         found = saturate_chips(**asked, **more, progress=show)
     files.write(found, {"plot": lambda path: lstmsim.plot_saturation(found, path, look=files.look)})
-    files.show(found.to_text)
+    files.show(found.to_text, found)
     for text in found.remarks:
         options.remark(text)
     files.name()
@@ -186,6 +188,7 @@ class _Drawn:
     LoadLatencyRequest,
     options.Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
     *(options.json_output(), options.report_output(), options.picture_output("plot", "Draw the curves"), _Drawn),
+    stamped=True,
 )
 def load_latency_command(files: options.Outputs, percentile: float, cdf_at: float | None, **asked: Any) -> None:
     """Show latency against offered load for the jobs of the file SCENARIO: a curve for each policy, placement and chip.
@@ -214,7 +217,7 @@ def load_latency_command(files: options.Outputs, percentile: float, cdf_at: floa
         ),
     }
     files.write(curves, writers)
-    files.show(curves.to_text)
+    files.show(curves.to_text, curves)
     options.chip_remarks(asked["scenario"], asked["overrides"], asked["chips"])
     files.name()
 

@@ -79,7 +79,9 @@ _OUTPUTS = (
 )
 
 
-@options.command("simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"))
+@options.command(
+    "simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"), stamped=True
+)
 def simulate_command(
     files: options.Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
 ) -> None:
@@ -129,7 +131,7 @@ def simulate_command(
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),
     }
     files.write(result, writers)
-    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]))
+    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]), result.report)
     for text in result.report.remarks:
         options.remark(text)
     files.name()

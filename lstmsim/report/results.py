@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Keys = Mapping[type, str | Callable[[Any], Any]]
 
 _NO_KEYS: Keys = MappingProxyType({})
+#: What programs get of a stamp.
+_STAMP = "chip machine preset changed against inside assumed fitted varied clock"
 #: Columns stand below each other whatever style sheet the notebook, or the page that is made of it, has.
 _PRE = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; overflow-x: auto"
 
@@ -111,9 +113,17 @@ class Result:
         """The stamp of each chip that was simulated, the first one first."""
         return () if self.stamp is None else (self.stamp,)
 
+    def compared_with(self) -> list[str]:
+        """Say what the cycles were compared with: one line, or one for all chips of equal evidence."""
+        chips: dict[str, list[str]] = {}
+        for each in self.stamps:
+            chips.setdefault(each.line, []).append(each.chip)
+        lines = [line if len(chips) == 1 else f"{', '.join(names)}: {line}" for line, names in chips.items()]
+        return [*lines[:-1], *(f"{each} More: --stamp." for each in lines[-1:])]
+
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        stamps = plain(self.stamps)
+        stamps = [picked(each, _STAMP) for each in self.stamps]
         several = {"stamps": stamps} if len(stamps) > 1 else {}
         first = {"stamp": stamps[0]} if stamps else {}
         holds = {} if self.stability is None else {"stability": plain(self.stability)}
@@ -189,10 +199,10 @@ def _drawing(forms: Forms) -> Callable[[Any], Any]:
 
 
 def stamped(document: Document, result: Result) -> Document:
-    """Give a document of a result with what holds of its conclusions, and its stamps, at its end."""
+    """Give a document of a result with what holds of its conclusions, and what was compared with, at its end."""
     from lstmsim.report.document import Document, Section, Text
 
-    stamps = Section.of(*(Text(each.text, hang=2) for each in result.stamps))
+    stamps = Section.of(*(Text(each, hang=2) for each in result.compared_with()))
     holds = None if result.stability is None else result.stability.section
     return Document.of(document.headline, *document.sections, holds, stamps)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ from lstmsim.machines.assembly import PerStep, check_size
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
-from lstmsim.machines.target import Fault, Fidelity, MemoryRate, Target
+from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.program import Program
@@ -46,6 +46,19 @@ class _ParallelTarget(Target):
             "numbers of dense layers, which are timed and not computed",
         ),
     )
+
+    def evidence(
+        self, chip: ParallelDevice, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """The contract; latencies of a V100 were published for DeepBench's tasks, and lie near its preset's."""
+        if preset != "v100" or set(changed) - {"element_bytes"}:
+            return Evidence()
+        tasks = all(
+            len(job.model.layers) == job.batch == 1 and job.model.layers[0].cell.name in ("gru", "lstm") for job in jobs
+        )
+        outside = not (tasks and jobs and chip.element_bytes == 2)
+        compared = f"published latencies of a V100{', for other jobs' if outside else ''} within a factor of 3"
+        return Evidence(compared=compared, cell="published times", silicon=True, outside=outside)
 
     def faults_of_all(self, cores: Sequence[ParallelCore]) -> Sequence[str]:
         """A fault if the SMs are not equal."""

@@ -225,6 +225,7 @@ def _verdict(comparison: Comparison, base: Latencies | None, other: Latencies | 
 
 
 _BY_LATER_STEPS = "speed-up by later steps"
+_COMPARED = "compared with"
 
 
 def _document(comparison: Comparison) -> Document:
@@ -278,8 +279,14 @@ def _whole(comparison: Comparison) -> Grid:
         own = [cell(0, column) or "-" if known else "" for cell in cells.values()]
         own[:1] = own[:1] if known else [_mark(comparison, 0, column)]
         clock = "-" if machine.frequency_mhz is None else f"{machine.frequency_mhz:g}"
-        columns[column] = [_whole_number(machine.pes) or "-", clock, _short(machine.peak_tops) or "-", *own]
-    return _table(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells], columns)
+        figures = [_whole_number(machine.pes) or "-", clock, _short(machine.peak_tops) or "-", *own]
+        columns[column] = [*figures, _evidence(comparison, column)]
+    return _table(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells, _COMPARED], columns)
+
+
+def _evidence(comparison: Comparison, column: int) -> str:
+    """What the cycles of a machine were compared with, in short."""
+    return comparison.stamps[column].cell if column < len(comparison.stamps) else "-"
 
 
 def _each(comparison: Comparison) -> Iterator[Section]:
@@ -297,8 +304,10 @@ def _each(comparison: Comparison) -> Iterator[Section]:
             own = [cell(row, column) for row in rows]
             if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
                 mean = [_short(means[title](column)) or "-"] if title in means else []
+                mean += [_evidence(comparison, column)] if title == "cycles" else []
                 shown[column] = [*(text or _mark(comparison, row, column) for row, text in enumerate(own)), *mean]
         labels = [*(each.name for each in comparison.workloads), *(["geometric mean"] if title in means else [])]
+        labels += [_COMPARED] if title == "cycles" else []
         yield Section.of(_table(comparison, labels, shown), title=title.upper())
 
 

@@ -13,7 +13,7 @@ from lstmsim.model.figures import MainUnit
 from lstmsim.model.scenario import ARRIVING
 from lstmsim.report.results import Table
 from lstmsim.report.stability import Stability
-from lstmsim.report.stamp import Stamp
+from lstmsim.report.stamp import NO_SILICON, Stamp
 from lstmsim.studies.compare.device_fits import DeviceFit
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.intervals import Interval
@@ -234,6 +234,18 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     device_fits: tuple[DeviceFit, ...] = ()
     stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
     stability: Stability | None = None
+
+    def compared_with(self) -> list[str]:
+        """Say of which chips silicon stands behind nothing; a row of the table has what each was compared with."""
+        simulated = zip(self.machines, self.stamps, strict=False)
+        named = [machine.name for machine, stamp in simulated if not stamp.silicon]
+        return [f"{NO_SILICON.capitalize()}: {', '.join(named)}. More: --stamp."] if named else []
+
+    @property
+    def unvalidated(self) -> list[int]:
+        """Numbers of the chips whose jobs lie outside what their cycles were compared with."""
+        known = [any(row[number].known for row in self.entries) for number in range(len(self.machines))]
+        return [number for number, each in enumerate(self.stamps) if each.outside and known[number]]
 
     @property
     def part(self) -> str:
