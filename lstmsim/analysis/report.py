@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from math import fsum, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.batches import Batch, BatchFigures, batches_of, figures_of, padded_work
 from lstmsim.analysis.stall_words import pe_names
+from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_ms, rank_below, tops
 from lstmsim.machines.registry import target_of
@@ -25,6 +27,9 @@ from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.program.trace import Totals
 from lstmsim.report.results import Table
 from lstmsim.report.stamp import Stamp
+
+if TYPE_CHECKING:
+    from lstmsim.analysis.timeline import Timeline
 
 #: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
@@ -204,7 +209,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
         requests ran in batches.
     batches, batching: the batches in which requests ran, and what they came to; empty and None without any.
     left_out: share of the groups of columns that were not sent, 0 to 1; None: the machine sends all.
-    stamping: gives the stamp, when it is first asked for; None: nobody asked.
+    stamping, tracing: give the stamp and the timeline when they are first asked for; None: nobody can.
     """
 
     chip: str
@@ -227,11 +232,19 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     batches: tuple[Batch, ...] = ()
     batching: BatchFigures | None = None
     stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
+    tracing: Callable[[], Timeline] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def stamp(self) -> Stamp | None:
         """What the cycles are exact against, and which keys are assumptions; None: nobody asked."""
         return None if self.stamping is None else self.stamping()
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle: of the same run, simulated again. `InputError` if nobody can."""
+        if self.tracing is None:
+            raise InputError("this report has no run that could be drawn; those of simulate() and run() have one")
+        return self.tracing()
 
     @property
     def effective_tops(self) -> float:

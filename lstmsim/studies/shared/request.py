@@ -13,15 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from json import dumps
 from numbers import Integral, Real
 from os import PathLike, fspath
 from sys import modules
+from textwrap import indent
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
+    NewType,
     ParamSpec,
     TypeVar,
     Union,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip, Scenario
 else:
     # who takes a value that is no path says what is wrong with it
-    Chip = Scenario = Any
+    Chip, Scenario = NewType("Chip", object), NewType("Scenario", object)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,14 +55,14 @@ Source = Annotated[
     Key("File of the scenario; in Python also its keys as a mapping, or a Scenario."),
 ]
 Overrides = Annotated[
-    Sequence[str],
+    Sequence[str] | Mapping[str, Any],
     Key(
         "Change a value of the scenario, like chip.cores.0.ep=16.", flag="--set", metavar="PATH=VALUE", repeatable=True
     ),
 ]
 ChipSource = Annotated[Path | Chip, Key("Name of a preset, or file of a chip.", metavar="CHIP")]
 ChipOverrides = Annotated[
-    Sequence[str],
+    Sequence[str] | Mapping[str, Any],
     Key(
         "Change a value of the chip, like frequency_mhz=2000.", flag="--chip-set", metavar="PATH=VALUE", repeatable=True
     ),
@@ -201,10 +204,32 @@ def _checked(request: Any) -> Any:
     """The request with tuples in place of lists; `InputError` with every mistake."""
     keys = keys_of(type(request))
     given = {name: getattr(request, name) for name in keys}
+    paths = (name for name in keys if keys[name].key.metavar == "PATH=VALUE")
+    given |= {name: assignments(given[name], name) for name in paths}
     made = {name: _as_tuple(value, keys[name].type) for name, value in given.items()}
     refuse(each for name, value in made.items() for each in _wrong(name, value, keys[name].type, keys[name].key))
-    changed = {name: value for name, value in made.items() if value is not given[name]}
+    changed = {name: value for name, value in made.items() if value is not getattr(request, name)}
     return replace(request, **changed) if changed else request
+
+
+def assignments(given: Any, name: str = "overrides") -> Any:
+    """Give a mapping from paths to values as texts `PATH=VALUE`, and anything else as it is.
+
+    name: of the argument, for the sentence on what is no path.
+
+    >>> assignments({"chip.cores.0.ep": 16, "jobs.0.name": "1"})
+    ('chip.cores.0.ep=16', 'jobs.0.name="1"')
+    """
+    if not isinstance(given, Mapping):
+        return given
+    text = "must have paths like jobs.0.steps as its keys, got"
+    refuse(Mistake(name, f"{text} {show(path)}") for path in given if not isinstance(path, str))
+    texts = {path: dumps(value, ensure_ascii=False, default=_plain) for path, value in given.items()}
+    return tuple(f"{path}={text}" for path, text in texts.items())
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _as_tuple(value: Any, hint: Any) -> Any:
@@ -268,8 +293,8 @@ def called(function: F) -> F:
     """Make a public function say which argument is of a wrong type.
 
     Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
-    comes from, and they are looked at where it fails. A function of a request checks its arguments itself; here its
-    documentation gets the meaning of each.
+    comes from, and they are looked at where it fails. A function of a request checks its arguments itself. The
+    signature gets types without keys, and the documentation the meaning of each argument.
     """
 
     request = getattr(function, "request", None)
@@ -290,9 +315,53 @@ def called(function: F) -> F:
                 raise
             raise InputError(mistakes) from error
 
-    if request is not None:
-        call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{arguments_text(request)}"
+    call.__doc__, call.__signature__ = _documentation(function, request), _signature(function, request)  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+class _Bare(str):
+    """A text that a signature shows without quotes."""
+
+    __repr__ = str.__str__
+
+
+def _signature(function: Callable[..., Any], request: type | None) -> inspect.Signature:
+    """The signature with types as people write them; a name that only a type checker imports stays."""
+    given, keys = inspect.signature(function), {} if request is None else keys_of(request)
+    made = []
+    for name, each in given.parameters.items():
+        hint = keys[name].type if name in keys else hint_of(function, name)
+        typed = _typed(Source).join(str(each.annotation).split("Source")) if hint is object else _typed(hint)
+        made.append(each.replace(annotation=_Bare(typed)))
+    return given.replace(parameters=made, return_annotation=_Bare(given.return_annotation))
+
+
+def _typed(hint: Any) -> str:
+    """A type without keys, modules, and the types of a function's arguments."""
+    hint = unwrapped(hint)[0]
+    outer, parts = get_origin(hint) or hint, get_args(hint)
+    if outer in (Union, UnionType):
+        return " | ".join(map(_typed, parts))
+    name: str = "None" if outer is NoneType else "..." if outer is ... else getattr(outer, "__name__", str(outer))
+    return name if not parts or name in ("Callable", "PathLike") else f"{name}[{', '.join(map(_typed, parts))}]"
+
+
+def _documentation(function: Callable[..., Any], request: type | None) -> str:
+    """The docstring with arguments, result, errors and examples under the heads that tools know."""
+    parts: dict[str, list[str]] = {"": [], "Args": [], "Returns": [], "Raises": [], "Examples": []}
+    for block in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
+        heads = {"Args": r"[a-z_]\w*(, [a-z_]\w*)*: ", "Raises": r"`\w+Error`", "Examples": ">>>"}
+        parts[next((head for head, text in heads.items() if re.match(text, block)), "")].append(block)
+    parts["Args"] += [] if request is None else [arguments_text(request)]
+    result = hint_of(function, "return")
+    said = [(inspect.getdoc(result) or "").split("\n\n")[0]] if _of_lstmsim(result) else []
+    parts["Returns"] = [": ".join([str(function.__annotations__["return"]), *said])]
+    parts["Raises"] = parts["Raises"] or ["`InputError` with every mistake."]
+    return "\n\n".join(
+        f"{head}:\n{indent(chr(10).join(blocks), '    ')}" if head else "\n\n".join(blocks)
+        for head, blocks in parts.items()
+        if blocks
+    )
 
 
 def arguments_text(request: type) -> str:
