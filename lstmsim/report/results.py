@@ -133,8 +133,8 @@ class Result:
         return self.to_text()
 
     def __repr__(self) -> str:
-        first, _, _ = self._forms().document(self).headline.partition("\n")
-        return f"<{type(self).__name__}: {first}>"
+        first = self._forms().document(self).headline or self.to_text()
+        return f"<{type(self).__name__}: {first.splitlines()[0]}>"
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""

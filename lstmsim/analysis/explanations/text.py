@@ -75,10 +75,6 @@ def _with(own: Mapping[str, Words]) -> dict[str, str]:
     return entries
 
 
-#: Pairs in the text: so many that save most cycles, and so many that use the multipliers best.
-_MOST_PAIRS = 3
-
-
 def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     """The words of a text that the glossary knows, one sentence for each word; empty if it knows none.
 
@@ -100,7 +96,7 @@ def document(explanation: Explanation) -> Document:
     """The explanation for people: why the run is not 100 % useful, what would help, where both are read off."""
     window, tried = explanation.window, explanation.what_if
     return Document.of(
-        "",
+        explanation.misfit,
         None if window is None else _window(explanation, window),
         Section.of(*reasons(explanation), title=f"WHY NOT 100 %: utilization is {100 * explanation.utilization:.1f} %"),
         *_what_if(tried, explanation.utilization, advice(explanation)),

@@ -368,7 +368,9 @@ def explain(
 
     prices = pricing(result.scenario, device)
     part, window = _explained_part(result)
-    return replace(explaining(part.scenario, part.program, part.trace, progress, prices), window=window)
+    return replace(
+        explaining(part.scenario, part.program, part.trace, progress, prices), window=window, misfit=prices.misfit
+    )
 
 
 def _explained_part(result: Run) -> tuple[Run, Window | None]:
