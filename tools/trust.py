@@ -66,7 +66,7 @@ def table() -> str:
     lines = ["| example | compared with | silicon | inside that |", "| --- | --- | --- | --- |"]
     for name, stamp in stamps().items():
         silicon, inside = ("yes" if each else "no" for each in (stamp.silicon, not stamp.outside))
-        inside = "-" if stamp.cell == Evidence.cell else inside
+        inside = "-" if stamp.compared.startswith(Evidence.compared) else inside
         lines.append(f"| {name} | {stamp.compared} | {silicon} | {inside} |")
     return "\n".join(lines)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from math import fsum, nan
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.program.trace import Totals
 from lstmsim.report.results import Table
 from lstmsim.report.stamp import Stamp
-
-if TYPE_CHECKING:
-    from lstmsim.analysis.timeline import Timeline
 
 #: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
@@ -232,7 +229,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     batches: tuple[Batch, ...] = ()
     batching: BatchFigures | None = None
     stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
-    tracing: Callable[[], Timeline] | None = field(default=None, compare=False, repr=False)
+    tracing: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def stamp(self) -> Stamp | None:
@@ -240,8 +237,8 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
         return None if self.stamping is None else self.stamping()
 
     @cached_property
-    def timeline(self) -> Timeline:
-        """What happened cycle by cycle: of the same run, simulated again. `InputError` if nobody can."""
+    def timeline(self) -> Any:
+        """The `Timeline` of the same run, simulated again; `InputError` if nobody can."""
         if self.tracing is None:
             raise InputError("this report has no run that could be drawn; those of simulate() and run() have one")
         return self.tracing()

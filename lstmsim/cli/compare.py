@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     options.report_output(),
     options.Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
     options.picture_output("plot", "Draw bars, with their numbers next to them as .csv", options.numbers_beside),
-    stamped=True,
 )
 def compare_command(files: options.Outputs, **asked: Any) -> None:
     """Simulate the jobs of the file SCENARIO on its own chip and on others: cycles, time, TOPS, utilization, and how
@@ -66,7 +65,7 @@ def _what(comparison: Comparison) -> str:
     )
 
 
-@options.command("search", SearchRequest, options.json_output(), stamped=True)
+@options.command("search", SearchRequest, options.json_output())
 def search_command(files: options.Outputs, **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 

@@ -16,7 +16,6 @@ from lstmsim.studies.design.request import DesignRequest
     options.json_output(),
     options.report_output(),
     options.picture_output("plot", "Draw the front, or the bounds next to the simulated values"),
-    stamped=True,
 )
 def design_command(files: options.Outputs, **asked: Any) -> None:
     """Find the best chip for the jobs of the file SCENARIO among all designs of a space, or the front of the best.

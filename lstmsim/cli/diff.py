@@ -16,7 +16,6 @@ from lstmsim.studies.diff.request import DiffRequest
     *(DiffRequest, options.json_output(), options.report_output()),
     options.picture_output("picture", "Draw the critical path's waterfall above both runs over time"),
     left_out=("a", "b"),
-    stamped=True,
     more=[click.Argument(["a"], type=click.Path()), click.Argument(["b"], type=click.Path(), required=False)],
 )
 def diff_command(files: options.Outputs, **asked: Any) -> None:

@@ -64,7 +64,6 @@ class _Sizes(click.Command):
     *(_OUTPUT, picture_output("timeline", "Draw the activity of each thread over time"), *_FILES),
     left_out=("m", "n", "k"),
     windowed=("trace",),
-    stamped=True,
     more=[click.Argument(["sizes"], nargs=-1, metavar="[M N K]")],
     kind=_Sizes,
 )
@@ -112,7 +111,6 @@ def gemm_command(files: Outputs, sizes: tuple[str, ...], threads: Any, **asked: 
     SparseRequest,
     *(_OUTPUT, picture_output("timeline", "Draw the blocks of each core over time"), *_FILES),
     windowed=("trace",),
-    stamped=True,
 )
 def sparse_command(files: Outputs, **asked: Any) -> None:
     """Simulate a product with the sparse matrix MATRIX, and compute its result as the simulated lanes do.
@@ -142,7 +140,6 @@ def sparse_command(files: Outputs, **asked: Any) -> None:
     picture_output("picture", "Draw the graph with its groups"),
     Output("save", "Write the graph as a graph file: .yaml, .yml or .json.", (".yaml", ".yml", ".json")),
     windowed=("trace",),
-    stamped=True,
     more=[click.Option(["--explain"], is_flag=True, help="Show every decision of the pass with its reason.")],
 )
 def fuse_command(files: Outputs, explain: bool, **asked: Any) -> None:

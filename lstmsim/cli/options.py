@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 #: By the names of outputs, what writes them.
 Writers = Mapping[str, Callable[[str], object]]
 _DRAWING = "drawing"
-_STAMP = click.Option(
-    ["--stamp"], is_flag=True, help="End with all about the evidence for these cycles: every assumed key, each by name."
-)
+_STAMP = "End with all about the evidence for these cycles: every assumed key, each by name."
+_STAMPED = "simulate serve saturate load-latency compare search sweep design diff gemm sparse fuse"
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
 
@@ -43,7 +42,6 @@ def command(
     windowed: Sequence[str] = (),
     more: Sequence[click.Parameter] = (),
     kind: type[click.Command] = click.Command,
-    stamped: bool = False,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function, which gets the output files and the fields of a request; its docstring is the help.
 
@@ -54,7 +52,6 @@ def command(
     windowed: the outputs that `--trace-window` cuts.
     more: arguments and options that stand before those of the request.
     kind: the class of the command.
-    stamped: whether its result has stamps, which `--stamp` shows.
     """
     outputs = [each for each in parts if isinstance(each, Output)]
     pictures = [each.flag for each in outputs if each.verb == _DRAWING]
@@ -68,12 +65,13 @@ def command(
         params += [made[key] for key in names if made[key] not in params]
         params += [part.option] if isinstance(part, Output) else []
     params += [_window_option(windowed)] if windowed else []
-    params += [_STAMP] if stamped else []
+    params += [click.Option(["--stamp"], is_flag=True, help=_STAMP)] if name in _STAMPED.split() else []
 
     def decorate(function: Callable[..., None]) -> click.Command:
         def run(window: Window | None = None, stamp: bool = False, **given: Any) -> None:
             look = Look(*(given.pop(each) for each in keys_of(Look))) if Look in parts else SCREEN
-            files = Outputs({each: given.pop(each.name) for each in outputs}, window, look, stamp)
+            files = Outputs({each: given.pop(each.name) for each in outputs}, window, look)
+            files.stamp = stamp
             if pictures and look != SCREEN and not any(each.verb == _DRAWING for each in files.kinds):
                 raise InputError(
                     Mistake("--style" if look.width is None else "--width", f"only with {listed(pictures)}")
@@ -238,10 +236,8 @@ def _views_beside(path: str) -> dict[str, str]:
 class Outputs:
     """The output files of a command: checked, written with the result, and named on standard error."""
 
-    def __init__(
-        self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN, stamp: bool = False
-    ) -> None:
-        self.window, self.look, self._stamp = window, look, stamp
+    def __init__(self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN) -> None:
+        self.window, self.look, self.stamp = window, look, False
         self.paths = {each.name: path for each, path in given.items() if path is not None}
         self._kinds = {each.name: each for each in given}
         self._beside: dict[str, Mapping[str, str]] = {}
@@ -308,7 +304,7 @@ class Outputs:
         if "-" in self.paths.values():
             return
         click.echo(text())
-        for each in result.stamps if self._stamp else ():
+        for each in result.stamps if self.stamp else ():
             click.echo("\n".join(["", *folded(each.text, 2)]))
 
     def name(self) -> None:

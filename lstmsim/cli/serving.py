@@ -40,7 +40,6 @@ class _Judged:
         options.Output("csv", "Write a row for each request, as it ends: .csv.", (".csv",)),
     ),
     left_out=("percentiles", "window", "rows"),
-    stamped=True,
 )
 def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
@@ -101,7 +100,6 @@ class _Chips:
     "saturate",
     *(SaturateRequest, _Chips, options.json_output(), options.report_output()),
     options.picture_output("plot", "With --chip or --batch: draw the rates against the bounds"),
-    stamped=True,
 )
 def saturate_command(
     files: options.Outputs, chips: Any, also_ms: Any, batches: Any, folder: Any, jobs: Any, **asked: Any
@@ -188,7 +186,6 @@ class _Drawn:
     LoadLatencyRequest,
     options.Output("csv", "Write a row for each point, with the distribution: .csv.", (".csv",)),
     *(options.json_output(), options.report_output(), options.picture_output("plot", "Draw the curves"), _Drawn),
-    stamped=True,
 )
 def load_latency_command(files: options.Outputs, percentile: float, cdf_at: float | None, **asked: Any) -> None:
     """Show latency against offered load for the jobs of the file SCENARIO: a curve for each policy, placement and chip.

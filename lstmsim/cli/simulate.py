@@ -80,9 +80,7 @@ _OUTPUTS = (
 )
 
 
-@options.command(
-    "simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"), stamped=True
-)
+@options.command("simulate", *(SimulateRequest, _Shown, *_OUTPUTS), windowed=("trace", "timeline", "report"))
 def simulate_command(
     files: options.Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
 ) -> None:

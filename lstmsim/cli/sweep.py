@@ -60,7 +60,7 @@ class _Drawn:
     ] = ()
 
 
-@command("sweep", *(SweepRequest, _Drawn, Look, report_output()), stamped=True)
+@command("sweep", *(SweepRequest, _Drawn, Look, report_output()))
 def sweep_command(
     files: Outputs,
     spec: str,

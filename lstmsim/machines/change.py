@@ -60,11 +60,9 @@ def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], unreported: 
     for key in pairs[0][1] if pairs else ():
         if key in unreported:
             both = [(vars(getattr(core, key)), vars(new[key])) for core, new in pairs if key == "latency"]
-            odd = {
-                (old[name], half) for old, new in both for name, half in new.items() if half and 2 * half > old[name]
-            }
-            few = [f"{old} -> {half}" for old, half in sorted(odd)[:2]]
-            texts += [f"rounded up, like {' and '.join(few)}"] if few else []
+            odd = {(old[name], new) for old, half in both for name, new in half.items() if new and 2 * new > old[name]}
+            shown = " and ".join(f"{old} -> {half}" for old, half in sorted(odd)[:2])
+            texts += [f"rounded up, like {shown}"] if shown else []
             continue
         reported = {
             f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 Keys = Mapping[type, str | Callable[[Any], Any]]
 
 _NO_KEYS: Keys = MappingProxyType({})
-#: What programs get of a stamp.
-_STAMP = "chip machine preset changed against inside assumed fitted varied clock"
 
 
 @record
@@ -88,8 +86,7 @@ class Result:
 
     def __init_subclass__(cls, forms: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
-        # or a frozen class would show every field
-        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # a dataclass would show every field
         if forms:
             cls.forms_module = forms
 
@@ -114,16 +111,14 @@ class Result:
         return () if self.stamp is None else (self.stamp,)
 
     def compared_with(self) -> list[str]:
-        """Say what the cycles were compared with: one line, or one for all chips of equal evidence."""
-        chips: dict[str, list[str]] = {}
-        for each in self.stamps:
-            chips.setdefault(each.line, []).append(each.chip)
-        lines = [line if len(chips) == 1 else f"{', '.join(names)}: {line}" for line, names in chips.items()]
+        """Say what the cycles were compared with, on a line for each chip."""
+        lines = [each.line if len(self.stamps) == 1 else f"{each.chip}: {each.line}" for each in self.stamps]
         return [*lines[:-1], *(f"{each} More: --stamp." for each in lines[-1:])]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        stamps = [picked(each, _STAMP) for each in self.stamps]
+        names = "chip machine preset changed against inside assumed fitted varied clock"
+        stamps = [picked(each, names) for each in self.stamps]
         several = {"stamps": stamps} if len(stamps) > 1 else {}
         first = {"stamp": stamps[0]} if stamps else {}
         holds = {} if self.stability is None else {"stability": plain(self.stability)}
@@ -133,8 +128,7 @@ class Result:
         return self.to_text()
 
     def __repr__(self) -> str:
-        first = self._forms().document(self).headline or self.to_text()
-        return f"<{type(self).__name__}: {first.splitlines()[0]}>"
+        return f"<{type(self).__name__}: {(self._forms().document(self).headline or self.to_text()).splitlines()[0]}>"
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""

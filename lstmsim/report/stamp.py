@@ -23,13 +23,13 @@ class Stamp:
     fitted: paths of the keys that were fitted to published figures.
     varied: paths that a sweep or search varies: the stamp is of one of its points.
     clock: the clock, where it was asked for, built or predicted, and how; empty: it is a key like others.
-    compared, cell, silicon, outside: as of `machines.target.Evidence`.
+    compared, silicon, outside: as of `machines.target.Evidence`.
 
     >>> stamp = Stamp("c", "column-npu", "", (), "the contract", "all sizes", ("latency.add",), compared="the contract")
     >>> stamp.line
     'Compared with: the contract; not compared with silicon.'
     >>> stamp.text
-    'STAMP of c: the contract (all sizes); not compared with silicon. Assumed keys: latency.add.'
+    'STAMP of c: the contract (all sizes). Not compared with silicon. Assumed keys: latency.add.'
     """
 
     chip: str
@@ -43,23 +43,19 @@ class Stamp:
     varied: tuple[str, ...] = ()
     clock: str = ""
     compared: str = ""
-    cell: str = ""
     silicon: bool = False
     outside: bool = False
 
     @property
     def line(self) -> str:
         """What the cycles were compared with."""
-        return f"Compared with: {self.compared}{self._silicon}."
-
-    @property
-    def _silicon(self) -> str:
-        return "" if self.silicon else f"; {NO_SILICON}"
+        return f"Compared with: {self.compared}{'' if self.silicon else f'; {NO_SILICON}'}."
 
     @property
     def text(self) -> str:
         """All of the stamp."""
-        parts = [f"STAMP of {self.chip}: {self.against} ({self.inside}){self._silicon}"]
+        parts = [f"STAMP of {self.chip}: {self.against} ({self.inside})"]
+        parts += [] if self.silicon else [NO_SILICON.capitalize()]
         parts += [f"Not the preset: {', '.join(self.changed)}"] if self.changed else []
         parts += [f"Clock: {self.clock}"] if self.clock else []
         parts += [f"Assumed keys: {', '.join(self.assumed)}" if self.assumed else "No key is an assumption"]

@@ -297,9 +297,8 @@ def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
             return ["No change that was tried shortens the slowest."] if tried else []
         return [f"{beside}{'; none of the rest shortens the slowest' if len(tried) > others else ''}."]
     saved = slow.latency.slowest - best.latency.slowest
-    change = f"{best.name} ({best.detail})" if best.detail else best.name
     return [
-        f"Of single changes tried with the same requests, this shortens the slowest most: {change}, "
+        f"Of single changes tried with the same requests, this shortens the slowest most: {_change(best)}, "
         f"from {slow.latency.slowest:,.0f} cycles on average to {best.latency.slowest:,.0f} "
         f"({_share_slowest_answer(saved, slow.latency.slowest)} less{_price(best)}).",
         *([f"Of pairs: {pair.name}, to {pair.latency.slowest:,.0f}{_price(pair)}."] if pair and pair.latency else []),

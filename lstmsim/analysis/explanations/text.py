@@ -87,11 +87,6 @@ def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     return rendered(Document.of("", Section.of(known, title="GLOSSARY")))
 
 
-def explain_text(explanation: Explanation) -> str:
-    """The explanation for the terminal, at most 100 columns wide, without a final newline."""
-    return rendered(document(explanation))
-
-
 def document(explanation: Explanation) -> Document:
     """The explanation for people: why the run is not 100 % useful, what would help, where both are read off."""
     window, tried = explanation.window, explanation.what_if
@@ -363,7 +358,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "path_steps": explanation.path_steps,
         "path": [_step_json(explanation, each) for each in explanation.path],
         "what_if": picked(explanation.what_if, "base_cycles alternatives left_out pairs pairs_left_out"),
-        "glossary": words_in(explain_text(explanation), words),
+        "glossary": words_in(explanation.to_text(), words),
     }
 
 

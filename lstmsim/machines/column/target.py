@@ -279,8 +279,8 @@ class _ColumnTarget(Target):
             return Evidence(inside=f"outside generated RTL: {why[0]}{data}", compared=compared)
         what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
         inside = "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
-        compared = f"RTL generated from the same contract{', bit by bit' if bits else ''}"
-        return Evidence(what, inside, compared, "generated RTL", outside=False)
+        compared = f"generated RTL, from the same contract{', bit by bit' if bits else ''}"
+        return Evidence(what, inside, compared, outside=False)
 
     def structural_model(self) -> StructuralModel:
         from lstmsim.machines.column.replay.walk import replay

@@ -256,10 +256,8 @@ class _RowTarget(Target):
             beyond = next(filter(None, (chip.cores[job.allowed(1)[0]].beyond_fit(job.model) for job in jobs)), None)
             sizes = f"one layer of {', '.join(sorted(cells))} of the sizes fitted, within 5 %"
             inside = f"outside: {beyond}" if beyond else sizes
-            compared = f"published latencies{' of other jobs' if beyond else ''}, to which it was fitted"
-            return Evidence(
-                "no hardware: fitted to published latencies", inside, compared, "fitted times", True, bool(beyond)
-            )
+            compared = f"published latencies, to which it was fitted{' for other jobs' if beyond else ''}"
+            return Evidence("no hardware: fitted to published latencies", inside, compared, True, bool(beyond))
         if preset not in _PUBLISHED or set(changed) - {"frequency_mhz"}:
             return Evidence()
         least, most, steps = _SIZES
@@ -276,9 +274,8 @@ class _RowTarget(Target):
         if outer:
             compared = f"{Evidence.compared} (outside the published workloads)"
             return Evidence(inside=f"outside what {what} equal ({sizes}): {outer}", compared=compared)
-        return Evidence(
-            what, f"the range of their sizes: {sizes}", f"{name} on 19 published workloads", name, outside=False
-        )
+        compared = f"{name}, on 19 published workloads"
+        return Evidence(what, f"the range of their sizes: {sizes}", compared, outside=False)
 
     def hardware(self) -> Hardware:
         from lstmsim.machines.row.hardware import HARDWARE

@@ -279,14 +279,8 @@ def _whole(comparison: Comparison) -> Grid:
         own = [cell(0, column) or "-" if known else "" for cell in cells.values()]
         own[:1] = own[:1] if known else [_mark(comparison, 0, column)]
         clock = "-" if machine.frequency_mhz is None else f"{machine.frequency_mhz:g}"
-        figures = [_whole_number(machine.pes) or "-", clock, _short(machine.peak_tops) or "-", *own]
-        columns[column] = [*figures, _evidence(comparison, column)]
-    return _table(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells, _COMPARED], columns)
-
-
-def _evidence(comparison: Comparison, column: int) -> str:
-    """What the cycles of a machine were compared with, in short."""
-    return comparison.stamps[column].cell if column < len(comparison.stamps) else "-"
+        columns[column] = [_whole_number(machine.pes) or "-", clock, _short(machine.peak_tops) or "-", *own]
+    return _table(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells], columns)
 
 
 def _each(comparison: Comparison) -> Iterator[Section]:
@@ -296,7 +290,9 @@ def _each(comparison: Comparison) -> Iterator[Section]:
     """
     rows = range(len(comparison.workloads))
     means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
-    for title, cell in _figures(comparison).items():
+    figures = _figures(comparison)
+    evidence = figures.pop(_COMPARED)
+    for title, cell in figures.items():
         if title in ("mean latency ms", "p99 latency ms", _per_thousand(comparison)):
             continue
         shown = {}
@@ -304,7 +300,7 @@ def _each(comparison: Comparison) -> Iterator[Section]:
             own = [cell(row, column) for row in rows]
             if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
                 mean = [_short(means[title](column)) or "-"] if title in means else []
-                mean += [_evidence(comparison, column)] if title == "cycles" else []
+                mean += [evidence(0, column) or "-"] if title == "cycles" else []
                 shown[column] = [*(text or _mark(comparison, row, column) for row, text in enumerate(own)), *mean]
         labels = [*(each.name for each in comparison.workloads), *(["geometric mean"] if title in means else [])]
         labels += [_COMPARED] if title == "cycles" else []
@@ -389,7 +385,7 @@ def _per_thousand(comparison: Comparison) -> str:
 def _figures(comparison: Comparison) -> dict[str, Cell]:
     """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
     entries, by_latency, first = comparison.entries, comparison.by_latency, _has_first_steps(comparison)
-    latencies = {} if comparison.each else latency_figures(comparison)
+    latencies, stamps = {} if comparison.each else latency_figures(comparison), comparison.stamps
 
     def of(name: str) -> Cell:
         def cell(row: int, column: int) -> str | None:
@@ -429,6 +425,7 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         _per_thousand(comparison): ratio(comparison.tops_per_1000_pes),
         "most lost to": loss,
         "ratio of makespans": ratio(comparison.speedup) if by_latency else None,
+        _COMPARED: lambda _, column: None if column >= len(stamps) else stamps[column].compared.partition(",")[0],
     }
     return {title: cell for title, cell in shown.items() if cell is not None}
 

@@ -237,15 +237,8 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
 
     def compared_with(self) -> list[str]:
         """Say of which chips silicon stands behind nothing; a row of the table has what each was compared with."""
-        simulated = zip(self.machines, self.stamps, strict=False)
-        named = [machine.name for machine, stamp in simulated if not stamp.silicon]
+        named = [one.name for one, stamp in zip(self.machines, self.stamps, strict=False) if not stamp.silicon]
         return [f"{NO_SILICON.capitalize()}: {', '.join(named)}. More: --stamp."] if named else []
-
-    @property
-    def unvalidated(self) -> list[int]:
-        """Numbers of the chips whose jobs lie outside what their cycles were compared with."""
-        known = [any(row[number].known for row in self.entries) for number in range(len(self.machines))]
-        return [number for number, each in enumerate(self.stamps) if each.outside and known[number]]
 
     @property
     def part(self) -> str:

@@ -108,8 +108,7 @@ def _document(result: Design) -> Document:
 def _space(result: Design) -> Section:
     rows = [[key, len(values), _listed(values)] for key, values in result.axes.items()]
     fixed = f"set beside them: {', '.join(result.fixed)}" if result.fixed else None
-    orders = "layers and steps" if {"dispatch", "placement"} & set(result.axes) else "layers, steps and jobs"
-    held = f"not in this space: schedules (the order of {orders} stays as in the scenario)"
+    held = "not in this space: schedules (the order of layers and steps stays as in the scenario)"
     return Section.of(grid(["<key", "values", "<"], rows), fixed, held, title=f"space: {result.space:,} designs")
 
 
@@ -238,8 +237,7 @@ def _more(more: More, result: Design) -> str:
     rest = "" if more.complete else " (not all designs that it brings were looked at)"
     if more.best is None:
         return f"{start}would buy nothing in this space{rest}"
-    name, own = result.names[0], more.best.objective[0]
-    now = result.best[0].objective[0]
+    name, own, now = result.names[0], more.best.objective[0], result.best[0].objective[0]
     change = f"{_said(name, now)} to {_said(name, own)} ({_change(own, now, result)})"
     return f"{start}would take the best from {change}: {words_of(more.best.values)}{rest}"
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from json import dumps
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -204,8 +204,7 @@ def _checked(request: Any) -> Any:
     """The request with tuples in place of lists; `InputError` with every mistake."""
     keys = keys_of(type(request))
     given = {name: getattr(request, name) for name in keys}
-    paths = (name for name in keys if keys[name].key.metavar == "PATH=VALUE")
-    given |= {name: assignments(given[name], name) for name in paths}
+    given |= {name: assignments(given[name], name) for name in keys if keys[name].key.metavar == "PATH=VALUE"}
     made = {name: _as_tuple(value, keys[name].type) for name, value in given.items()}
     refuse(each for name, value in made.items() for each in _wrong(name, value, keys[name].type, keys[name].key))
     changed = {name: value for name, value in made.items() if value is not getattr(request, name)}
@@ -213,23 +212,12 @@ def _checked(request: Any) -> Any:
 
 
 def assignments(given: Any, name: str = "overrides") -> Any:
-    """Give a mapping from paths to values as texts `PATH=VALUE`, and anything else as it is.
-
-    name: of the argument, for the sentence on what is no path.
-
-    >>> assignments({"chip.cores.0.ep": 16, "jobs.0.name": "1"})
-    ('chip.cores.0.ep=16', 'jobs.0.name="1"')
-    """
+    """Give a mapping from paths to values as texts `PATH=VALUE`, and anything else as it is."""
     if not isinstance(given, Mapping):
         return given
-    text = "must have paths like jobs.0.steps as its keys, got"
-    refuse(Mistake(name, f"{text} {show(path)}") for path in given if not isinstance(path, str))
-    texts = {path: dumps(value, ensure_ascii=False, default=_plain) for path, value in given.items()}
-    return tuple(f"{path}={text}" for path, text in texts.items())
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    refuse(Mistake(name, f"must have paths as keys, got {show(path)}") for path in given if not isinstance(path, str))
+    write = partial(dumps, ensure_ascii=False, default=lambda each: getattr(each, "tolist", lambda: str(each))())
+    return tuple(f"{path}={write(value)}" for path, value in given.items())
 
 
 def _as_tuple(value: Any, hint: Any) -> Any:
@@ -293,8 +281,8 @@ def called(function: F) -> F:
     """Make a public function say which argument is of a wrong type.
 
     Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
-    comes from, and they are looked at where it fails. A function of a request checks its arguments itself. The
-    signature gets types without keys, and the documentation the meaning of each argument.
+    comes from, and they are looked at where it fails. A function of a request checks its arguments itself. Signature
+    and documentation become those of users: types without keys, and the meaning of each argument.
     """
 
     request = getattr(function, "request", None)
@@ -319,10 +307,8 @@ def called(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-class _Bare(str):
-    """A text that a signature shows without quotes."""
-
-    __repr__ = str.__str__
+#: A text that a signature shows without quotes.
+_Bare = type("_Bare", (str,), {"__repr__": str.__str__})
 
 
 def _signature(function: Callable[..., Any], request: type | None) -> inspect.Signature:
@@ -352,21 +338,14 @@ def _documentation(function: Callable[..., Any], request: type | None) -> str:
     for block in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
         heads = {"Args": r"[a-z_]\w*(, [a-z_]\w*)*: ", "Raises": r"`\w+Error`", "Examples": ">>>"}
         parts[next((head for head, text in heads.items() if re.match(text, block)), "")].append(block)
-    parts["Args"] += [] if request is None else [arguments_text(request)]
+    keys = {} if request is None else keys_of(request)
+    parts["Args"] += [f"{name}: {sentence_of(each)}" for name, each in keys.items()]
     result = hint_of(function, "return")
     said = [(inspect.getdoc(result) or "").split("\n\n")[0]] if _of_lstmsim(result) else []
     parts["Returns"] = [": ".join([str(function.__annotations__["return"]), *said])]
     parts["Raises"] = parts["Raises"] or ["`InputError` with every mistake."]
-    return "\n\n".join(
-        f"{head}:\n{indent(chr(10).join(blocks), '    ')}" if head else "\n\n".join(blocks)
-        for head, blocks in parts.items()
-        if blocks
-    )
-
-
-def arguments_text(request: type) -> str:
-    """The meaning of each field of a request, a line for each."""
-    return "\n".join(f"{name}: {sentence_of(each)}" for name, each in keys_of(request).items())
+    texts = [f"{head}:\n{indent(chr(10).join(blocks), '    ')}" for head, blocks in parts.items() if head and blocks]
+    return "\n\n".join([*parts[""], *texts])
 
 
 def sentence_of(each: Described, more: str = "") -> str:

@@ -179,7 +179,6 @@ def stamp_of(chip: Chip, jobs: Sequence[Job] = (), *, bits: bool = False, varied
         tuple(varied),
         f"{chip.frequency_mhz:g} MHz, {clock}" if clock else "",
         compared=evidence.compared,
-        cell=evidence.cell,
         silicon=evidence.silicon,
         outside=evidence.outside,
     )
