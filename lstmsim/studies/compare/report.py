@@ -290,9 +290,8 @@ def _each(comparison: Comparison) -> Iterator[Section]:
     """
     rows = range(len(comparison.workloads))
     means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
-    figures = _figures(comparison)
-    evidence = figures.pop(_COMPARED)
-    for title, cell in figures.items():
+    *figures, (_, evidence) = _figures(comparison).items()
+    for title, cell in figures:
         if title in ("mean latency ms", "p99 latency ms", _per_thousand(comparison)):
             continue
         shown = {}

@@ -51,8 +51,7 @@ class Pricing:
         """That the chip does not fit the device, in a sentence; empty if it fits or nobody can tell."""
         if self.on is None or self._now is None or self._now.fits is not False:
             return ""
-        over = self._now.verdict.partition(": ")[2]
-        return f"{self.scenario.chip.name} does not fit {self.on.name} ({over}): no such chip can be built there."
+        return f"{self.scenario.chip.name} on {self.on.name} {self._now.verdict}; no such chip can be built there."
 
     def _changed(self, chip: Any) -> list[KeyValue]:
         before = {each.path: set(each.values) for each in key_values(self.scenario.chip)}

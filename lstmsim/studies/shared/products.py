@@ -13,7 +13,6 @@ from lstmsim.base.wording import given_twice, listed, nearest, show
 if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.studies.shared.loading import Path
-    from lstmsim.studies.shared.request import ChipOverrides
 
 _WORDS = {"true": True, "false": False, "null": None}
 _FRACTION = re.compile(r"-?\d{1,18}\.\d{1,18}", re.ASCII)
@@ -65,7 +64,7 @@ def _plain(word: str) -> Any:
     return _WORDS.get(word, word)
 
 
-def chip_of(chip: Path | Chip, overrides: ChipOverrides) -> Chip:
+def chip_of(chip: Path | Chip, overrides: Collection[str]) -> Chip:
     """The chip of a name, a file, or itself, with texts like `partitions=8` that change what its file says."""
     from lstmsim.files.yaml.document import LABEL
     from lstmsim.machines.registry import target_of

@@ -281,8 +281,8 @@ def called(function: F) -> F:
     """Make a public function say which argument is of a wrong type.
 
     Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
-    comes from, and they are looked at where it fails. A function of a request checks its arguments itself. Signature
-    and documentation become those of users: types without keys, and the meaning of each argument.
+    comes from, and they are looked at where it fails. A function of a request checks its arguments itself; here its
+    signature gets types without keys, and its documentation the meaning of each.
     """
 
     request = getattr(function, "request", None)
@@ -307,8 +307,7 @@ def called(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-#: A text that a signature shows without quotes.
-_Bare = type("_Bare", (str,), {"__repr__": str.__str__})
+_Unquoted = type("_Unquoted", (str,), {"__repr__": str.__str__})
 
 
 def _signature(function: Callable[..., Any], request: type | None) -> inspect.Signature:
@@ -318,8 +317,8 @@ def _signature(function: Callable[..., Any], request: type | None) -> inspect.Si
     for name, each in given.parameters.items():
         hint = keys[name].type if name in keys else hint_of(function, name)
         typed = _typed(Source).join(str(each.annotation).split("Source")) if hint is object else _typed(hint)
-        made.append(each.replace(annotation=_Bare(typed)))
-    return given.replace(parameters=made, return_annotation=_Bare(given.return_annotation))
+        made.append(each.replace(annotation=_Unquoted(typed)))
+    return given.replace(parameters=made, return_annotation=_Unquoted(given.return_annotation))
 
 
 def _typed(hint: Any) -> str:
@@ -338,8 +337,7 @@ def _documentation(function: Callable[..., Any], request: type | None) -> str:
     for block in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
         heads = {"Args": r"[a-z_]\w*(, [a-z_]\w*)*: ", "Raises": r"`\w+Error`", "Examples": ">>>"}
         parts[next((head for head, text in heads.items() if re.match(text, block)), "")].append(block)
-    keys = {} if request is None else keys_of(request)
-    parts["Args"] += [f"{name}: {sentence_of(each)}" for name, each in keys.items()]
+    parts["Args"] += [f"{name}: {sentence_of(each)}" for name, each in (keys_of(request) if request else {}).items()]
     result = hint_of(function, "return")
     said = [(inspect.getdoc(result) or "").split("\n\n")[0]] if _of_lstmsim(result) else []
     parts["Returns"] = [": ".join([str(function.__annotations__["return"]), *said])]

@@ -98,13 +98,13 @@ def test_a_chip_that_does_not_fit_is_said_first(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(yaml_text({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}))
     text = runner.call("simulate", str(file), "--explain", "--device", "arria-10-gx-1150").stdout
-    over = lstmsim.fit(str(file), "arria-10-gx-1150")[0].verdict.removeprefix("does not fit: ")
-    assert over.startswith("DSP 3.06 times over")
-    first = f"column-npu-16k does not fit arria-10-gx-1150 ({over}): no such chip can be built there. Utilization "
+    verdict = lstmsim.fit(str(file), "arria-10-gx-1150")[0].verdict
+    assert verdict.startswith("does not fit: DSP 3.06 times over")
+    first = f"column-npu-16k on arria-10-gx-1150 {verdict}; no such chip can be built there. Utilization "
     assert " ".join(text.split()).startswith(first)
     found = lstmsim.explain(str(file), device="arria-10-gx-1150")
-    assert found.to_text().startswith("column-npu-16k does not fit arria-10-gx-1150 (")
-    assert repr(found).startswith("<Explanation: column-npu-16k does not fit")
+    assert found.to_text().startswith("column-npu-16k on arria-10-gx-1150 does not fit: DSP ")
+    assert repr(found).startswith("<Explanation: column-npu-16k on arria-10-gx-1150 does not fit: DSP ")
     assert lstmsim.explain(str(file), device=DEVICE).misfit == ""
 
 
