@@ -275,7 +275,7 @@ class _ColumnTarget(Target):
         why = outside(chip, jobs)
         if why:
             data = f"; {for_data(jobs)}" if self.reads_numbers(chip) else ""
-            compared = f"{Evidence.compared} (outside generated RTL)"
+            compared = f"{Evidence.compared} (outside generated RTL{'; cycles depend on the data' if data else ''})"
             return Evidence(inside=f"outside generated RTL: {why[0]}{data}", compared=compared)
         what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
         inside = "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
