@@ -48,16 +48,16 @@ class Stamp:
 
     @property
     def line(self) -> str:
-        """What the cycles were compared with."""
-        return f"Compared with: {self.compared}{'' if self.silicon else f'; {NO_SILICON}'}."
+        """What the cycles were compared with, and a clock that was given."""
+        clock = f" Clock: {self.clock}." if self.clock else ""
+        return f"Compared with: {self.compared}{'' if self.silicon else f'; {NO_SILICON}'}.{clock}"
 
     @property
     def text(self) -> str:
-        """All of the stamp."""
+        """All that the line does not say."""
         parts = [f"STAMP of {self.chip}: {self.against} ({self.inside})"]
         parts += [] if self.silicon else [NO_SILICON.capitalize()]
         parts += [f"Not the preset: {', '.join(self.changed)}"] if self.changed else []
-        parts += [f"Clock: {self.clock}"] if self.clock else []
         parts += [f"Assumed keys: {', '.join(self.assumed)}" if self.assumed else "No key is an assumption"]
         parts += [f"Fitted: {', '.join(self.fitted)}"] if self.fitted else []
         parts += [f"Of one point; varied: {', '.join(self.varied)}"] if self.varied else []
