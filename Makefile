@@ -52,6 +52,7 @@ docs: $(VENV)/.installed-test  ## build the site in out/site/html: every page is
 
 readme: $(VENV)/.installed  ## draw the README's picture, write the validation's results into README.md and docs/
 	$(BIN)/python tools/readme.py
+	$(BIN)/python tools/trust.py
 
 artifact: $(VENV)/.installed-test  ## make every table and figure anew, and compare them with what is expected
 	$(BIN)/python tools/artifact.py out/artifact

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.cli import options
+from lstmsim.report.tables import folded
 from lstmsim.studies.shared.request import RandomWeights
 from lstmsim.studies.simulate.request import SimulateRequest
 
@@ -129,7 +130,7 @@ def simulate_command(
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),
     }
     files.write(result, writers)
-    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]))
+    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]), result.report)
     for text in result.report.remarks:
         options.remark(text)
     files.name()
@@ -207,7 +208,8 @@ class _Parts:
         """The report and what else was asked for; reasons stand behind the answer."""
         from lstmsim.analysis.report_text import report_text
 
-        parts = [report_text(self.result.report, jobs, self._why())]
+        misfit = folded("" if self.reasons is None else self.reasons.misfit)
+        parts = [*filter(None, ["\n".join(misfit)]), report_text(self.result.report, jobs, self._why())]
         if self.checks is not None:
             from lstmsim.analysis.replay import checks_document
             from lstmsim.report.renderings import text as rendered

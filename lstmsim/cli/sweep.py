@@ -100,7 +100,7 @@ def sweep_command(
         with _bar(os.path.basename(spec)) as show:
             result = sweep(spec, folder, progress=show, **asked)
     counts = result.progress
-    click.echo(result.to_text())
+    files.show(result.to_text, result)
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:

@@ -192,11 +192,11 @@ def _timeline(
 
 def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
-    stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
+    stamps = [element("details", element("summary", each.line), element("p", each.text)) for each in report.stamps]
     main = report_text.main_loss(report)
     name = re.compile(rf"(?<= )({re.escape(main)})(?= \()")
     sentence = element("p", linked(report_text.answer(report), name, sections.loss_id(main)), class_="answer")
-    return joined([element("h1", title), engine, sentence, _figures(report), stamps])
+    return joined([element("h1", title), engine, sentence, _figures(report), *stamps])
 
 
 def _figures(report: Report) -> Markup:
