@@ -78,7 +78,7 @@ def _draw(figure: Picture, diff: Diff) -> None:
         if len(view) > SPAN_LIMIT:
             draw_fractions(axes, timeline, view, centres, rows)
         else:
-            draw_spans(axes, view, centres, rows, width)
+            draw_spans(axes, view, centres, rows)
             draw_labels(axes, timeline, view, centres, width)
         left_out = f"; not shown: {view.left_out}" if view.left_out else ""
         name = f"{'AB'[side]}: {short(diff.names[side], 70)}, {diff.makespan_cycles[side]:,} cycles{left_out}"

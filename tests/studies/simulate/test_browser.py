@@ -398,7 +398,7 @@ def share(pixels: NDArray[np.uint8], colour: str) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "ground", "ink", "hazard"),
-    [("light", "#FFFFFF", "#1B1F23", "#E4E4E4"), ("dark", "#15191E", "#E6EAEE", "#343A40")],
+    [("light", "#FFFFFF", "#1B1F23", "#FFB9BF"), ("dark", "#15191E", "#E6EAEE", "#734248")],
 )
 def test_the_page_renders_light_and_dark(
     chrome: Page, file: Path, scheme: str, ground: str, ink: str, hazard: str
