@@ -22,11 +22,13 @@ const worded = rows.columns.map((name) => column(name).some((each) => typeof eac
 const grouping = rows.columns.filter((name) => different(name, true) > 1 && different(name, true) <= COLOURS.length);
 /** The rows with which the others are compared: they stay in every chart, and lines lead from them to the axes. */
 const base = new Set(rows.baseline?.rows);
+/** A column as people call it, with its unit. */
+const called = (name) => rows.labels[name] ?? name;
 const written = (value) => (value === null ? "–" : typeof value === "number" ? number(value) : String(value));
 let brush = null, kept = every, pointed = -1, pressed = null;
 
 function choice(label, names, chosen, optional) {
-  const options = [...(optional ? [""] : []), ...names].map((name) => make("option", { value: name, selected: name === chosen }, name || "one colour"));
+  const options = [...(optional ? [""] : []), ...names].map((name) => make("option", { value: name, selected: name === chosen }, name ? called(name) : "one colour"));
   const select = make("select", { change: () => { forget(); draw(); } }, ...options);
   return [make("label", {}, `${label} `, select), select];
 }
@@ -100,7 +102,7 @@ function frameOf(x, y, width) {
   const up = ticks(y.low, y.high, 7).flatMap((tick) => [
     words(LEFT - 6, y.to(tick) + 4, number(tick), "end"),
     make("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y.to(tick), y2: y.to(tick) })]);
-  return [...across, ...up, words(width - RIGHT, HEIGHT - 6, xSelect.value, "end"), words(2, 10, ySelect.value)];
+  return [...across, ...up, words(width - RIGHT, HEIGHT - 6, called(xSelect.value), "end"), words(2, 10, called(ySelect.value))];
 }
 
 /** Shows which points are kept. */
@@ -120,7 +122,7 @@ function pointAt(at) {
   dots.get(pointed)?.classList.remove("pointed");
   dots.get(at)?.classList.add("pointed");
   pointed = at;
-  hint.textContent = rows.columns.map((name) => `${name}: ${written(column(name)[at])}`).slice(0, 30).join("\n");
+  hint.textContent = rows.columns.map((name) => `${called(name)}: ${written(column(name)[at])}`).slice(0, 30).join("\n");
 }
 
 /** Forgets the box. */
@@ -135,7 +137,7 @@ function update() {
   const { xs, ys } = axes(), within = (value, [low, high]) => value !== null && value >= low && value <= high;
   kept = brush ? every.filter((at) => within(xs[at], brush.x) && within(ys[at], brush.y)) : every;
   clear.hidden = !brush;
-  chart.setAttribute("aria-label", `${ySelect.value} over ${xSelect.value} of ${number(count)} rows; the table below has them`);
+  chart.setAttribute("aria-label", `${called(ySelect.value)} over ${called(xSelect.value)} of ${number(count)} rows; the table below has them`);
   const unknown = every.filter((at) => !isDrawn(at)).length;
   const none = unknown ? ` ${number(unknown)} rows have no point: a number is missing.` : "";
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
@@ -145,7 +147,7 @@ function update() {
   const named = bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
     sample.style.background = `var(--${COLOURS[place]})`;
-    return make("li", {}, sample, ` ${bySelect.value}: ${written(group)}`);
+    return make("li", {}, sample, ` ${called(bySelect.value)}: ${written(group)}`);
   }) : [];
   legend.replaceChildren(...known, ...named);
   list();
