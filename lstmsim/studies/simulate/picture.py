@@ -120,8 +120,8 @@ def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: li
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
     for row, state, job, indices in view.kinds():
         lengths = (view.end[indices] - view.start[indices]).tolist()
-        ranges = zip(view.start[indices].tolist(), lengths, strict=True)
-        bars.setdefault((row, _style(view, state, job)), []).extend(ranges)
+        bar = bars.setdefault((row, _style(view, state, job)), [])
+        bar += zip(view.start[indices].tolist(), lengths, strict=True)
     for (row, style), ranges in bars.items():
         axes.broken_barh(
             ranges,
