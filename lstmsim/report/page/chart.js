@@ -62,6 +62,8 @@ function axes() {
   return { xs, ys, x: scale(xs, LEFT, chart.clientWidth - RIGHT), y: scale(ys, HEIGHT - BOTTOM, TOP) };
 }
 
+/** Half widths of the 95 % intervals of what goes up, null where there is none; undefined if nothing has intervals. */
+const halves = () => rows.values[rows.columns.indexOf(ySelect.value.replace(/(_ms)?$/, "_half_width_ms"))];
 /** Whether a row has a point. */
 const isDrawn = (at) => column(xSelect.value)[at] !== null && column(ySelect.value)[at] !== null;
 /** The values that have a colour. */
@@ -69,16 +71,21 @@ const groups = () => (bySelect.value ? [...new Set(every.filter(isDrawn).map((at
 
 function draw() {
   if (!drawn) return;
-  const width = chart.clientWidth, { xs, ys, x, y } = axes(), all = groups();
+  const width = chart.clientWidth, { xs, ys, x, y } = axes(), all = groups(), half = halves();
   const point = (at) => [x.to(xs[at]), y.to(ys[at])], joined = (some) => some.map(point).sort((a, b) => a[0] - b[0]).join(" ");
   dots.clear();
   const parts = all.map((group, place) => {
     // points in one place stay visible as rings about each other
     const r = count > 2000 ? 2 : 4 + (all.length - 1 - place) * Math.min(3, 8 / all.length);
     const mine = every.filter((at) => isDrawn(at) && (!bySelect.value || column(bySelect.value)[at] === group));
-    for (const at of mine) dots.set(at, make("circle", { cx: point(at)[0], cy: point(at)[1], r, pointerenter: () => pointAt(at) }));
+    const look = (at) => (half && half[at] === null ? "hollow" : null);
+    for (const at of mine) dots.set(at, make("circle", { class: look(at), cx: point(at)[0], cy: point(at)[1], r, pointerenter: () => pointAt(at) }));
+    const bars = mine.filter((at) => half && half[at] !== null).map((at) => {
+      const [y1, y2] = [-1, 1].map((side) => y.to(ys[at] + side * half[at]));
+      return make("line", { class: "interval", x1: point(at)[0], x2: point(at)[0], y1, y2 });
+    });
     const curve = rows.line ? make("polyline", { points: joined(mine) }) : null;
-    return make("g", { fill: `var(--${COLOURS[place]})`, stroke: `var(--${COLOURS[place]})` }, curve, ...mine.map((at) => dots.get(at)));
+    return make("g", { fill: `var(--${COLOURS[place]})`, stroke: `var(--${COLOURS[place]})` }, curve, ...bars, ...mine.map((at) => dots.get(at)));
   });
   shapes.replaceChildren(...frameOf(x, y, width), ...parts, ...baseline([...base].filter(isDrawn), point, joined, width));
   mark();
@@ -149,7 +156,8 @@ function update() {
     sample.style.background = `var(--${COLOURS[place]})`;
     return make("li", {}, sample, ` ${called(bySelect.value)}: ${written(group)}`);
   }) : [];
-  legend.replaceChildren(...known, ...named);
+  const sure = halves() ? [make("li", {}, "bars: 95 % intervals; hollow: too few requests for one")] : [];
+  legend.replaceChildren(...known, ...named, ...sure);
   list();
   mark();
 }

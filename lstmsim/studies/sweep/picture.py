@@ -470,7 +470,7 @@ def plot_sweep(
     >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
     >>> swept = sweep({"scenario": scenario, "axes": axes}, tempfile.mkdtemp(), jobs=1)
     >>> plot_sweep(swept).caption
-    'scenario: minimise latency_ms_mean, npe; points that none beats joined'
+    'scenario: mean latency (ms) and multipliers (NPE)'
     """
     with Store(swept.path, create=False) as store:
         return plot(store, path, kind=kind, objectives=objectives, look=look)

@@ -439,6 +439,25 @@ def test_rows_of_a_result_are_brushed(chrome: Page, tmp_path: Path) -> None:
     assert not page.complaints()
 
 
+def test_a_chart_has_the_intervals_of_what_goes_up(chrome: Page, tmp_path: Path) -> None:
+    rows = [{"load": at, "p99_ms": 10 + at, "p99_half_width_ms": None if at == 3 else 2, "rate": at} for at in range(4)]
+    file = tmp_path / "rows.html"
+    file.write_text(result_page(Document.of("x"), "x", records=rows, axes=("load", "p99_ms")), encoding="utf-8")
+    page = Explored(chrome, file)
+    page.wait("document.querySelector('#rows table') !== null")
+    drawn = "[...document.querySelectorAll('.chart {}')].map((e) => e.getBoundingClientRect().height)"
+    bars = page.run(drawn.format(".interval"))
+    assert len(bars) == 3
+    assert bars == pytest.approx([bars[0]] * 3, abs=0.5)
+    assert bars[0] > 50
+    assert len(page.run(drawn.format(".hollow"))) == 1
+    assert "hollow: too few requests" in page.text(".legend")
+    page.run("""(() => { const select = document.querySelectorAll(".choices select")[1];
+        select.value = "rate"; select.dispatchEvent(new Event("change")); })()""")
+    assert page.run(drawn.format(".interval")) == page.run(drawn.format(".hollow")) == []
+    assert not page.complaints()
+
+
 #: What is drawn of the baseline: its ring, and the lines to both axes.
 BASE = "[...document.querySelectorAll('.chart .base')].map((each) => each.tagName)"
 
