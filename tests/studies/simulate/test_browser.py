@@ -232,7 +232,8 @@ def test_the_address_has_the_view_and_a_selection_keeps_the_colours(chrome: Page
 
 @pytest.mark.slow
 def test_search_switches_tables_and_theme(chrome: Page, file: Path) -> None:
-    page = Explored(chrome, file)
+    # so narrow that the span which is found is too short to be seen
+    page = Explored(chrome, file, width=1000)
     page.wait("document.querySelector('.view canvas')?.dataset.high")
     timeline = run("four cores").timeline
     # `/` goes to the field, and Enter to the longest span that fits
