@@ -220,6 +220,8 @@ def test_the_address_has_the_view_and_a_selection_keeps_the_colours(chrome: Page
     assert page.view() == view
     assert selected(page) == (100, 5000)
     assert page.text("#span") == words
+    page.run("location.hash = '#view=1000-2000'")
+    page.wait("document.querySelector('.view canvas')?.dataset.low === '1000'")
     # what cannot be there is nothing
     page.run("location.hash = '#view=900-100&selected=x&span=99999-0'")
     chrome.call("Page.reload")

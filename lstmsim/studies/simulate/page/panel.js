@@ -40,6 +40,7 @@ class Explorer {
     document.getElementById("timeline").classList.add("explored");
     await this.view.start();
     this.view.recall();
+    addEventListener("hashchange", () => this.view.recall());
   }
 
   tools() {
