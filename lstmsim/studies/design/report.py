@@ -290,7 +290,9 @@ FORMS = Forms(
     _data,
     _document,
     _records,
-    axes=lambda result: result.names if len(result.names) > 1 else ("point", *result.names),
+    axes=lambda result: (
+        (*result.names[1::-1], *result.names[2:]) if len(result.names) > 1 else ("point", *result.names)
+    ),
     picture="lstmsim.studies.design.picture:plot_design",
     headed=True,
 )
