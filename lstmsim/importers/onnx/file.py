@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -105,6 +105,7 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     joined = find_stacks(layers, layouts)
     handed = Handed(layers, shapes, network.ByteSize(), files)
     begun = [_begun(stack, begins, handed, joined) for stack in joined]
+    lengths = {key: (*notes, *_never_run(*key, shapes)) for key, notes in lengths.items()}
     stacks = [_noted(stack, begins, lengths, quantised) for stack in begun]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
@@ -177,6 +178,21 @@ def _noted(
         text = f"begins with {stack.states_from}: numbers that no file holds"
         notes.append(f"{text}, so its job has to have `initial`{how}")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
+
+
+def _never_run(scope: Scope, index: int, shapes: Shapes) -> Iterator[str]:
+    """Note a node in a branch of an `If` that the network cannot take, as stored numbers or stated shapes show."""
+    inner: Scope | None = scope
+    while inner is not None:
+        outer = inner.outer or (inner.caller[0] if inner.caller else None)
+        for at, bodies in outer.children.items() if outer is not None else ():
+            if outer is None or inner not in bodies or outer.nodes[at].op_type != "If":
+                continue
+            condition = shapes.numbers(outer, node_input(outer.nodes[at], 0))
+            taken = "else_branch" if condition == (0,) else "then_branch"
+            if condition and condition[0] is not None and inner.branches[-1][1] != taken:
+                yield f"{label(scope, index)} never runs: the file fixes that {label(outer, at)} takes its {taken}"
+        inner = outer
 
 
 def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:

@@ -19,7 +19,7 @@ import numpy as np
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.importers.onnx.constants import Constants
+from lstmsim.importers.onnx.constants import ELEMENTWISE, Constants
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     Scope,
@@ -391,7 +391,7 @@ def sources(scope: Scope, name: str) -> Sources:
             origins.computed.append("more values than can be followed")
             break
         node = value.node
-        if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
+        if value.tensor is not None or (node is not None and _made_of_constants(value)):
             origins.constants.append((value.scope, value.name))
         elif node is None:
             inside = value.scope.inside
@@ -404,6 +404,24 @@ def sources(scope: Scope, name: str) -> Sources:
         elif value.kind not in _HANDING_ON and not value.inside():
             origins.computed.append(f"node {label(value.scope, value.index)}")
     return origins
+
+
+def _made_of_constants(value: Value) -> bool:
+    """Whether a node gives stored numbers, as they are or after operations that `Constants` does."""
+    if value.kind in ("Constant", "ConstantOfShape"):
+        return True
+    if value.kind not in ELEMENTWISE:
+        return False
+
+    def follow(each: Value) -> Iterable[str]:
+        every = each.kind in ELEMENTWISE or each.kind == "Concat"
+        return each.node.input[: None if every else 1] if every or each.kind in _HANDING_ON else ()
+
+    values = list(upstream(value.scope, value.name, follow, _MAX_VISITED))
+    followed = (*ELEMENTWISE, *_HANDING_ON, "Constant", "ConstantOfShape")
+    return len(values) < _MAX_VISITED and all(
+        each.tensor is not None or each.kind in followed or each.inside() for each in values
+    )
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:
@@ -481,13 +499,14 @@ def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:
 
 def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
     wanted = (layer.directions, 1, layer.hidden)
-    if not array.ndim:
-        return np.zeros((layer.directions, layer.hidden))
+    if not np.all(np.isfinite(array)) or np.abs(array).max(initial=0) > LARGEST:
+        raise InputError(Mistake(place, f"initial_{name} holds numbers above {LARGEST:g} or none at all"))
+    if array.size == 1 or (array.size and not array.any()):
+        # Of a value whose shape the file leaves open, its one number is known; its other axes may be missing.
+        return np.full(wanted[::2], array.flat[0])
     if array.ndim != 3 or array.shape[::2] != wanted[::2] or not array.shape[1]:
         text = f"initial_{name} is {list(array.shape)} at a batch of 1, expected {list(wanted)}"
         raise InputError(Mistake(place, text))
-    if not np.all(np.isfinite(array)) or np.abs(array).max(initial=0) > LARGEST:
-        raise InputError(Mistake(place, f"initial_{name} holds numbers above {LARGEST:g} or none at all"))
     if not (array == array[:, :1]).all():
         text = (
             f"initial_{name} differs between the {array.shape[1]} sequences of its batch, where a run is of one "
