@@ -323,12 +323,13 @@ LAST_STATES = "the last states of"
 #: State to the place of the input that gives it.
 STATES = {"h": 5, "c": 6}
 #: Operations that hand numbers on, rearranged, in part, or repeated.
-_HANDING_ON = frozenset(
+HANDING_ON = frozenset(
     (
         *("Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Identity", "Cast", "Dropout"),
         *("Concat", "Slice", "Gather", "Split", "Expand", "Tile"),
     )
 )
+C_ALONE = "the network reads only the cell state c of {}: what a run gives is h"
 _MAX_VISITED = 300
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
@@ -384,7 +385,7 @@ def sources(scope: Scope, name: str) -> Sources:
 
     def follow(value: Value) -> Iterable[str]:
         joined = value.kind == "Concat"
-        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in _HANDING_ON else ()
+        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in HANDING_ON else ()
 
     for visited, value in enumerate(upstream(scope, name, follow, _MAX_VISITED + 2)):
         if visited > _MAX_VISITED:
@@ -401,7 +402,7 @@ def sources(scope: Scope, name: str) -> Sources:
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
             origins.computed.append(f"{what} {label(value.scope, value.index)}")
-        elif value.kind not in _HANDING_ON and not value.inside():
+        elif value.kind not in HANDING_ON and not value.inside():
             origins.computed.append(f"node {label(value.scope, value.index)}")
     return origins
 
@@ -415,13 +416,11 @@ def _made_of_constants(value: Value) -> bool:
 
     def follow(each: Value) -> Iterable[str]:
         every = each.kind in ELEMENTWISE or each.kind == "Concat"
-        return each.node.input[: None if every else 1] if every or each.kind in _HANDING_ON else ()
+        return each.node.input[: None if every else 1] if each.kind in (*ELEMENTWISE, *HANDING_ON) else ()
 
+    known = (*ELEMENTWISE, *HANDING_ON, "Constant", "ConstantOfShape")
     values = list(upstream(value.scope, value.name, follow, _MAX_VISITED))
-    followed = (*ELEMENTWISE, *_HANDING_ON, "Constant", "ConstantOfShape")
-    return len(values) < _MAX_VISITED and all(
-        each.tensor is not None or each.kind in followed or each.inside() for each in values
-    )
+    return len(values) < _MAX_VISITED and all(x.tensor is not None or x.kind in known or x.inside() for x in values)
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:

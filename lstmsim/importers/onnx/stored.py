@@ -170,20 +170,20 @@ def plain(scope: Scope, name: str) -> Value | None:
     return None
 
 
+def stored_at(value: Value | None) -> Value | None:
+    """Look up the value of the file that another one is, as it is or in another arrangement; None if there is none."""
+    for _ in range(_MAX_HOPS):
+        if value is None or value.tensor is not None or value.kind == "Constant":
+            return value
+        if value.place or value.kind not in _REARRANGING:
+            break
+        value = resolve(value.scope, node_input(value.node, 0))
+    return None
+
+
 def is_stored(value: Value) -> bool:
     """Say whether the file holds a value, as it is or in another arrangement."""
-    for _ in range(_MAX_HOPS):
-        if value.tensor is not None:
-            return True
-        if value.place or value.kind not in (*_REARRANGING, "Constant"):
-            return False
-        if value.kind == "Constant":
-            return True
-        before = resolve(value.scope, node_input(value.node, 0))
-        if before is None:
-            return False
-        value = before
-    return False
+    return stored_at(value) is not None
 
 
 def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:

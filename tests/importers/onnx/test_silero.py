@@ -126,3 +126,15 @@ def test_the_file_for_openvino(tmp_path: Path) -> None:
     (single,) = read_onnx(path, weights=True).models
     frames = "F0::If_0_then_branch__Inline_0__/encoder/3/activation/Relu_output_0"
     check(single, onnx.load(path), frames, 16000)
+
+
+def test_one_step_with_its_operators_written_out(tmp_path: Path) -> None:
+    """No LSTM node: one step for each rate, with its states as parts of one input."""
+    path = unpacked("silero_vad_op18_ifless", tmp_path)
+    models, model = read_onnx(path, weights=True).models, onnx.load(path)
+    assert [each.nodes for each in models] == [("1 step of model.decoder.rnn",), ("1 step of model_8k.decoder.rnn",)]
+    rates = (("then_branch", "select", 16000), ("else_branch", "select_3", 8000))
+    for single, (taken, frames, rate) in zip(models, rates, strict=True):
+        assert single.model.layers == load_model(find_model("silero-vad-16k")).layers
+        assert "initial c is part of the input 'state'; a run begins at 0" in single.notes
+        check(single, branch(model, taken), frames, rate)

@@ -219,7 +219,7 @@ def test_states_that_are_computed_are_named(tmp_path: Path) -> None:
     net = Unrolled("gru", folded=False)
     net.inputs.append(helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, HIDDEN]))
     (single,) = imported(layer(net, h=net.op("Sigmoid", "image")[0]), tmp_path)
-    assert single.model.states_from == "what Sigmoid 'n0' gives"
+    assert single.model.states_from == "node Sigmoid 'n0'"
 
 
 def test_a_decoder_that_feeds_back_is_refused(tmp_path: Path) -> None:
