@@ -20,22 +20,12 @@ from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
 from lstmsim.importers.onnx.axes import Layouts, length_notes
 from lstmsim.importers.onnx.constants import Constants, node_widths
-from lstmsim.importers.onnx.graph import (
-    Scope,
-    Value,
-    label,
-    node_input,
-    open_scopes,
-    reads_c_alone,
-    resolve,
-    upstream,
-    version_of,
-)
+from lstmsim.importers.onnx.graph import Scope, Value, label, node_input, open_scopes, resolve, upstream, version_of
 from lstmsim.importers.onnx.nodes import (
-    C_ALONE,
     LAST_STATES,
     Begin,
     begin_of,
+    c_alone,
     cell_notes,
     constant_states,
     fingerprint,
@@ -107,10 +97,8 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
-    every, every_shape = dict(layers), ComputedShapes(version_of(network))
-    unrolled, left = _unrolled(
-        scopes, layers, (every_shape, Constants(every_shape, network.ByteSize(), files)), weights
-    )
+    every, exact = dict(layers), ComputedShapes(version_of(network))
+    unrolled, left = _unrolled(scopes, layers, (exact, Constants(exact, network.ByteSize(), files)), weights)
     if not layers and not unrolled:
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
@@ -196,23 +184,21 @@ def _noted(
 
 def _never_run(scope: Scope, index: int, shapes: Shapes) -> Iterator[str]:
     """Note a node in a branch of an `If` that the network cannot take, as stored numbers or stated shapes show."""
-    inner: Scope | None = scope
-    while inner is not None:
-        outer = inner.outer or (inner.caller[0] if inner.caller else None)
-        for at, bodies in outer.children.items() if outer is not None else ():
-            if outer is None or inner not in bodies or outer.nodes[at].op_type != "If":
-                continue
-            condition = shapes.numbers(outer, node_input(outer.nodes[at], 0))
-            taken = "else_branch" if condition == (0,) else "then_branch"
-            if condition and condition[0] is not None and inner.branches[-1][1] != taken:
-                yield f"{label(scope, index)} never runs: the file fixes that {label(outer, at)} takes its {taken}"
+    inner = scope
+    while (outer := inner.outer or (inner.caller[0] if inner.caller else None)) is not None:
+        at = next(at for at, bodies in outer.children.items() if inner in bodies)
+        is_choice = outer.nodes[at].op_type == "If"
+        condition = shapes.numbers(outer, node_input(outer.nodes[at], 0)) if is_choice else None
+        taken = "else_branch" if condition == (0,) else "then_branch"
+        if condition and condition[0] is not None and inner.branches[-1][1] != taken:
+            yield f"{label(scope, index)} never runs: the file fixes that {label(outer, at)} takes its {taken}"
         inner = outer
 
 
 def _c_alone(scope: Scope, index: int) -> list[str]:
     """Note an LSTM whose h nobody reads."""
-    *h, c = [str(name) for name in scope.nodes[index].output[:3]] if len(scope.nodes[index].output) > 2 else [""]
-    return [C_ALONE.format(label(scope, index))] if c and reads_c_alone(scope, {*h} - {""}, [c]) else []
+    *h, c = [*map(str, scope.nodes[index].output), "", ""][:3]
+    return c_alone(scope, label(scope, index), {*h} - {""}, {c}) if c else []
 
 
 def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:
@@ -302,8 +288,7 @@ def _part(stack: Stack) -> str:
 def explain_absence(scopes: list[Scope]) -> str:
     """Say what a network holds instead of recurrent nodes, and what to do if it holds an unrolled layer."""
     for scope in scopes:
-        repeated = _repeated(scope)
-        if repeated:
+        if (repeated := _repeated(scope)) is not None:
             steps, first = repeated
             return (
                 f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} steps, "

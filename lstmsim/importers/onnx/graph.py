@@ -191,14 +191,6 @@ def attributes(scope: Scope, node: Any) -> dict[str, Any]:
     return values
 
 
-def reads_c_alone(scope: Scope, h: Iterable[str], c: Iterable[str], of: Iterable[int] = ()) -> bool:
-    """Say whether a graph reads some value of c, but none of h, outside the nodes `of`."""
-    own = set(of)
-    names = (name for index, node in enumerate(scope.nodes) if index not in own for name in node.input)
-    used = {*map(str, names), *scope.outputs}
-    return not used.isdisjoint(c) and used.isdisjoint(h) and not scope.children
-
-
 def label(scope: Scope, index: int) -> str:
     """Name a node for messages: `LSTM '/rnn/LSTM'`, and the body that it is in."""
     node = scope.nodes[index]

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -329,7 +330,6 @@ HANDING_ON = frozenset(
         *("Concat", "Slice", "Gather", "Split", "Expand", "Tile"),
     )
 )
-C_ALONE = "the network reads only the cell state c of {}: what a run gives is h"
 _MAX_VISITED = 300
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
@@ -421,6 +421,18 @@ def _made_of_constants(value: Value) -> bool:
     known = (*ELEMENTWISE, *HANDING_ON, "Constant", "ConstantOfShape")
     values = list(upstream(value.scope, value.name, follow, _MAX_VISITED))
     return len(values) < _MAX_VISITED and all(x.tensor is not None or x.kind in known or x.inside() for x in values)
+
+
+def c_alone(scope: Scope, name: str, h: set[str], c: set[str], of: Iterable[int] = ()) -> list[str]:
+    """Note a layer if its graph reads some value of its c, but none of its h, outside the nodes `of`."""
+    own, found = set(of), False
+    names = (str(name) for index, node in enumerate(scope.nodes) if index not in own for name in node.input)
+    for each in chain(scope.outputs, names):
+        if each in h:
+            return []
+        found |= each in c
+    note = f"the network reads only the cell state c of {name}: what a run gives is h"
+    return [note] if found and not scope.children else []
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:

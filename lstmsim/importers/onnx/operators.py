@@ -386,12 +386,11 @@ class _Count:
             macs = {key: self._macs(shapes, *key) for key in self.became}
             frames = {key: frames_of(shapes, *key) for key in self.layers}
         steps = {time * batch if time is not None and batch is not None else None for time, batch in frames.values()}
-        apart = len({batch for _, batch in frames.values()}) > 1
         # As in a DPRNN, whose inner layer runs once for each frame of the outer one, and the other way round.
         notes = tuple(
             f"{label(*key)} runs {batch:,} times over {time:,} frames each in such a run: a job here is one of these"
             for key, (time, batch) in frames.items()
-            if apart and batch is not None and batch > 1 and time is not None
+            if len({each for _, each in frames.values()}) > 1 and batch is not None and batch > 1 and time is not None
         )
         return OperatorTable(_groups(macs, self.became), steps.pop() if len(steps) == 1 else None, notes=notes)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -107,10 +107,11 @@ def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | N
             if step is not None:
                 (ends if step.new_h == step.new_c else steps).append(step)
     known = {each.new_c for each in steps}
-    for end in ends:
-        readers = [node.op_type for node in scope.nodes if end.new_h.name in node.input]
-        steps += [end] if end.new_c not in known and HANDING_ON.issuperset(readers) else []
-    return steps
+    left = {each.new_h.name: each for each in ends if each.new_c not in known}
+    for node in scope.nodes if left else ():
+        for name in node.input if node.op_type not in HANDING_ON else ():
+            left.pop(str(name), None)
+    return [*steps, *left.values()]
 
 
 def made_of(step: Step) -> set[tuple[Scope, int]]:
@@ -267,9 +268,8 @@ class _Finder:
             return (part,)
         if self._terms(value) is not None:
             return (_Part(value, 0, 1),)
-        parts = [self._part(each) for each in self._operands(value, "Add")]
-        made = tuple(each for each in parts if each is not None)
-        return made if len(made) == 2 else None
+        parts = tuple(part for each in self._operands(value, "Add") if (part := self._part(each)) is not None)
+        return parts if len(parts) == 2 else None
 
     def _operands(self, value: Value, kind: str) -> list[Value]:
         """Both operands of an operation of a kind; empty if the value is of another kind."""
@@ -343,22 +343,15 @@ class _Finder:
         source, matrix = (plain(value.scope, node_input(node, place)) for place in (0, 1))
         if source is None or matrix is None or not is_stored(matrix):
             return []
-        by_rows = bool(integer(given, "transB", 0))
-        parts = (
-            [plain(source.scope, str(name)) for name in source.node.input] if apart and source.kind == "Concat" else []
-        )
-        axis = integer(attributes(source.scope, source.node), "axis", 0) if parts else 0
-        shapes = [self._shapes.of(each.scope, each.name) for each in parts if each is not None]
-        widths = [shape[-1] for shape in shapes if shape is not None and axis in (-1, len(shape) - 1)]
-        known = [each for each in widths if each is not None]
-        if not 2 <= len(known) == len(parts) <= _MAX_TERMS:
+        by_rows, joined = bool(integer(given, "transB", 0)), apart and source.kind == "Concat"
+        parts = [plain(source.scope, str(name)) for name in source.node.input] if joined else []
+        shapes = [self._shapes.of(each.scope, each.name) if each is not None else None for each in parts]
+        axis = integer(attributes(source.scope, source.node), "axis", 0) if joined else 0
+        widths = [(size[-1] or 0) if size is not None and axis in (-1, len(size) - 1) else 0 for size in shapes]
+        if not 2 <= len(parts) <= _MAX_TERMS or 0 in widths:
             return [Product(source, matrix, by_rows)]
-        ends = [sum(known[: at + 1]) for at in range(len(known))]
-        return [
-            Product(each, matrix, by_rows, (end - width, end))
-            for each, width, end in zip(parts, known, ends, strict=True)
-            if each is not None
-        ]
+        spans = zip(parts, widths, accumulate(widths), strict=True)
+        return [Product(each, matrix, by_rows, (end - width, end)) for each, width, end in spans if each is not None]
 
 
 class Refused(Exception):
@@ -408,19 +401,14 @@ class StepNumbers:
 
     def biases(self, step: Step) -> tuple[Floats, ...]:
         """Add up the stored terms of each of a step's sums, [rows]; `Refused` if they do not fit the products."""
-        totals, rows, kind = list[Floats | float](), dict[int, int](), self.of(step.products[0].matrix).dtype
-        for at, terms in enumerate(step.sums):
-            total: Floats | float = 0.0
-            sizes = {len(self.matrix(each)) for each in terms.products}
-            for value in terms.stored:
-                row = _row(self.of(value), value)
-                total = total + row.astype(np.float64)
-                sizes.add(len(row))
+        totals, kind = list[Floats](), self.of(step.products[0].matrix).dtype
+        for terms in step.sums:
+            rows = [_row(self.of(each), each).astype(np.float64) for each in terms.stored]
+            sizes = {len(each) for each in (*rows, *map(self.matrix, terms.products))}
             if len(sizes) != 1:
                 raise Refused(f"the parts of its sum have {' and '.join(map(str, sorted(sizes)))} numbers")
-            rows[at] = sizes.pop()
-            totals.append(total)
-        return tuple(np.broadcast_to(np.asarray(each, kind), rows[at]) for at, each in enumerate(totals))
+            totals.append(sum(rows, np.zeros(sizes.pop())).astype(kind))
+        return tuple(totals)
 
     def fixed(self, value: Value) -> Floats | None:
         """Read a state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""
@@ -463,13 +451,14 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
     if frame is None or (kept and axes not in ((frame.axis,), (frame.axis - 3,))):
         return None
     # If the tensor is another one with its frames from the last to the first, the frame is one of that.
-    tensor, count = frame.tensor, frame.count
-    bounds = (shapes.slice(tensor.scope, tensor.node, 3) or {}) if tensor.kind == "Slice" and count else {}
-    if count and set(bounds) == {frame.axis} and None not in bounds[frame.axis]:
-        inner = plain(tensor.scope, node_input(tensor.node, 0))
-        if inner is not None and range(count)[slice(*bounds[frame.axis])] == range(count)[::-1]:
-            return replace(frame, tensor=inner, index=count - 1 - frame.index)
-    return frame
+    tensor, axis = frame.tensor, frame.axis
+    bounds = (shapes.slice(tensor.scope, tensor.node, 3) or {}) if tensor.kind == "Slice" else {}
+    inner = plain(tensor.scope, node_input(tensor.node, 0)) if set(bounds) == {axis} else None
+    size = shapes.of(inner.scope, inner.name) if inner is not None and None not in bounds[axis] else None
+    count = size[axis] if size is not None and len(size) == 3 else None
+    if inner is None or count is None or range(count)[slice(*bounds[axis])] != range(count)[::-1]:
+        return frame
+    return Frame(inner, axis, count - 1 - frame.index, count)
 
 
 def put_at(frame: Frame | None, shapes: Shapes) -> Value | None:

@@ -17,8 +17,8 @@ import numpy as np
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import FOLDED, SIMULATED, ImportedModel
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, label, node_input, reads_c_alone, text
-from lstmsim.importers.onnx.nodes import C_ALONE, begin_of, constant_states, is_recurrent, node_weights, sources
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, label, node_input, text
+from lstmsim.importers.onnx.nodes import begin_of, c_alone, constant_states, is_recurrent, node_weights, sources
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.steps import (
     Frame,
@@ -43,6 +43,8 @@ from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 #: A recurrent node: its scope and its index there.
 Key = tuple[Scope, int]
 _WEIGHTS = (1, 2, 3, 7)
+#: Operations between an input and the frames that loops pick from it.
+_MOVED, _MAX_HOPS = ("Transpose", "Squeeze", "Unsqueeze"), 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +138,12 @@ def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
     """Make the model of a stack of unrolled layers."""
     nodes = tuple(f"{each.steps} step{'s' * (each.steps > 1)} of {each.name}" for each in stack)
-    ways = {True: "from the last frame to the first", False: "in the order of the frames"}
-    notes = [
-        f"{each.name} is written out over {each.steps} steps {ways[each.layer.reverse]}, the first up to "
-        f"{label(each.first.scope, each.first.index)}: one layer here, for any number of steps"
-        if each.steps > 1
-        else f"{each.name} is one step, up to {label(each.first.scope, each.first.index)}: one layer here, for any "
-        "number of steps"
-        for each in stack
-    ]
+    notes = []
+    for each in stack:
+        way = "from the last frame to the first" if each.layer.reverse else "in the order of the frames"
+        how = f"is written out over {each.steps} steps {way}, the first" if each.steps > 1 else "is one step,"
+        up_to = label(each.first.scope, each.first.index)
+        notes.append(f"{each.name} {how} up to {up_to}: one layer here, for any number of steps")
     notes += [note for each in stack for note in each.notes]
     computed = "; ".join(dict.fromkeys(each.computed for each in stack if each.computed))
     model = Model(name, tuple(each.layer for each in stack), states_from=computed, states_whole=not computed)
@@ -296,15 +295,10 @@ def find_unrolled(
     scopes: Sequence[Scope], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], list[str]]:
     """Put the unrolled layers of a network together."""
-    stacks: list[UnrolledStack] = []
-    refused: list[str] = []
-    for scope in scopes:
-        numbers = StepNumbers(constants)
-        reader = _Reader(shapes, numbers)
-        own_stacks, sentences = reader.stacks(reader.chains(find_steps(scope, shapes, numbers.number)))
-        stacks += own_stacks
-        refused += sentences
-    return stacks, refused
+    numbers = StepNumbers(constants)
+    reader = _Reader(shapes, numbers)
+    steps = (find_steps(scope, shapes, numbers.number) for scope in scopes)
+    return reader.stacks([chain for each in steps for chain in reader.chains(each)])
 
 
 class _Reader:
@@ -350,11 +344,11 @@ class _Reader:
     def _before(self, step: Step, by_h: dict[Value, Step]) -> Step | None:
         for source in [step.h] if step.h is not None else [each.source for each in step.products]:
             former = by_h.get(source)
-            rows = None if former is None else former.rows[: len(step.rows)]
-            alike = former is not None and (former.cell, rows, former.turned) == (step.cell, step.rows, step.turned)
-            if former is None or not alike or former is step or step.c != former.new_c or former.new_h == step.c:
+            if former is None or former is step or step.c != former.new_c or former.new_h == step.c:
                 continue
-            if all(any(self._numbers.same(each, other) for other in step.products) for each in former.products):
+            rows = former.rows[: len(step.rows)]
+            alike = (former.cell, rows, former.turned) == (step.cell, step.rows, step.turned)
+            if alike and all(any(self._numbers.same(a, b) for b in step.products) for a in former.products):
                 return former
         return None
 
@@ -375,8 +369,8 @@ class _Reader:
                 own = replace(self._layer(chain, halves), turned=turned, nodes=nodes)
                 c = {step.new_c.name for step in chain if step.new_c is not None}
                 h = {step.new_h.name for step in chain} - c
-                if reads_c_alone(chain[0].new_h.scope, h, c, (index for _, index in nodes)):
-                    own = replace(own, notes=(*own.notes, C_ALONE.format(own.name)))
+                alone = c_alone(chain[0].new_h.scope, own.name, h, c, (index for _, index in nodes))
+                own = replace(own, notes=(*own.notes, *alone))
                 if lower is None:
                     own = replace(own, picking=picking, notes=(*own.notes, *_reading(read[0], frames[0], own)))
                 placed.add([step.new_h for step in chain], own, lower)
@@ -390,8 +384,9 @@ class _Reader:
             return False
         for at, (product, frame) in enumerate(zip(read, frames, strict=True)):
             if frame is None:
-                called = _called(product.source)
-                raise Refused(f"step {at} reads {called}, which is not shown to be frame {at} of one tensor")
+                raise Refused(
+                    f"step {at} reads {_called(product.source)}, which is not shown to be frame {at} of one tensor"
+                )
         return run_of_frames(frames)
 
     def _layer(self, chain: tuple[Step, ...], halves: list[tuple[_Half, ...]]) -> UnrolledLayer:
@@ -418,8 +413,11 @@ class _Reader:
         weights = unstacked(
             own, order, Stacked(x, h, own_bias, recurrent_bias if max(map(len, first.rows)) > 1 else None)
         )
-        name = next(each.h for each in usual if each.h is not None).matrix.name
-        name = name.rsplit(".", 1)[0] if ".weight_hh" in name else name
+        stored = [each.matrix.name for half in usual if (each := half.h) is not None]
+        stored += [each.name for terms in chain[-1].sums for each in terms.stored]
+        # nn.RNN's matrices are turned around and have no names of their own, unlike its biases.
+        name = next((each for each in stored if ".weight_hh" in each or ".bias_hh" in each), stored[0])
+        name = name.replace(".weight_hh_", ".").replace(".bias_hh_", ".").split(".weight_hh")[0].split(".bias_hh")[0]
         states, notes, computed = self._beginning(chain, halves, hidden)
         notes += [
             f"gate {gate} has its weights with the other sign: 1 - sigmoid(a) is sigmoid(-a)" for gate in first.turned
@@ -475,11 +473,9 @@ class _Reader:
 
     def _is_recurrent(self, product: Product, like: _Half) -> bool:
         """Whether a product of the first step is the product of h, as its weights show."""
-        if like.h is None:
+        if like.h is None or not self._numbers.same(product, like.h):
             return False
-        if like.x is not None and self._numbers.same(product, like.h) and self._numbers.same(product, like.x):
-            return is_stored(product.source)
-        return self._numbers.same(product, like.h)
+        return like.x is None or not self._numbers.same(product, like.x) or is_stored(product.source)
 
     def _beginning(
         self, chain: tuple[Step, ...], halves: list[tuple[_Half, ...]], hidden: int
@@ -537,7 +533,9 @@ def _cut(array: Floats, row: Rows, sign: int) -> Floats:
 def _reading(first: Product, frame: Frame | None, layer: UnrolledLayer) -> list[str]:
     """Notes on what the first step of a layer reads, if it is not the first of all frames of an input."""
     tensor, notes = first.source if frame is None else frame.tensor, list[str]()
-    if sources(tensor.scope, tensor.name).computed:
+    for _ in range(_MAX_HOPS):
+        tensor = (plain(tensor.scope, node_input(tensor.node, 0)) if tensor.kind in _MOVED else None) or tensor
+    if tensor.node is not None:
         notes.append(f"{layer.name} reads what {_called(tensor)} gives: a run takes that as its frames")
     if layer.steps > 1 and frame is not None and frame.count not in (None, layer.steps):
         notes.append(f"only {layer.steps} of {frame.count} frames are read")

@@ -195,17 +195,17 @@ def exported(layers: int, *, kind: str = "Tanh", turned: bool = False, bias: boo
     for layer in range(layers):
         for name, shape in (("ih", (width, HIDDEN)), ("hh", (HIDDEN, HIDDEN))):
             net.stored(f"w_{name}_l{layer}", net.random.normal(size=shape) * 0.5)
-            net.stored(f"b_{name}_l{layer}", net.random.normal(size=HIDDEN) * 0.5 * bias)
-        whole = net.Add(net.op("MatMul", source, f"w_ih_l{layer}")[0], f"b_ih_l{layer}")
+            net.stored(f"r.bias_{name}_l{layer}", net.random.normal(size=HIDDEN) * 0.5 * bias)
+        whole = net.Add(net.op("MatMul", source, f"w_ih_l{layer}")[0], f"r.bias_ih_l{layer}")
         if turned:
             whole = net.op("Slice", whole, *map(net.number, (-1, -(2**63), 0, -1)))[0]
-        h = net.stored(f"folded_l{layer}", net.arrays[f"b_hh_l{layer}"].reshape(1, 1, -1))
+        h = net.stored(f"folded_l{layer}", net.arrays[f"r.bias_hh_l{layer}"].reshape(1, 1, -1))
         outputs = []
         for at in range(STEPS):
             bounds = [net.number(each) for each in (at, at + 1, 0)]
             frame = net.op("Squeeze", *net.op("Slice", whole, *bounds), net.number(0))[0]
             if at:
-                h = net.Add(net.op("MatMul", h, f"w_hh_l{layer}")[0], f"b_hh_l{layer}")
+                h = net.Add(net.op("MatMul", h, f"w_hh_l{layer}")[0], f"r.bias_hh_l{layer}")
             h = net.op(kind, net.Add(h, frame))[0]
             outputs.append(h)
         source, width = net.op("Concat", *(outputs[::-1] if turned else outputs), axis=0)[0], HIDDEN
@@ -225,10 +225,31 @@ def test_rnn_by_the_newer_exporter(layers: int, given: dict[str, Any], tmp_path:
     (single,) = imported(model, tmp_path)
     assert [each.cell.name for each in single.model.layers] == ["rnn-relu" if "kind" in given else "rnn"] * layers
     assert single.model.layers[0].reverse == given.get("turned", False)
+    assert single.nodes == tuple(f"4 steps of r.l{number}" for number in range(layers))
     assert single.steps == STEPS
     assert single.operators is not None
     assert single.operators.left_out == 0
     check(model, single)
+
+
+@pytest.mark.parametrize(("bounds", "whole"), [((-1, -(2**63)), True), ((-1, -STEPS - 1), True), ((-1, -STEPS), False)])
+def test_frames_of_a_part_turned_around_are_not_those_of_the_whole(
+    bounds: tuple[int, int], whole: bool, tmp_path: Path
+) -> None:
+    """`x[-1:-n:-1]` has the last frame first, but not the first one."""
+    net = Hand()
+    tensor = net.op("Slice", "x", *map(net.number, (*bounds, 0, -1)))[0]
+    h, outputs = net.zero(), []
+    for at in range(STEPS if whole else STEPS - 1):
+        frame = net.op("Gather", tensor, net.stored(f"at{at}", np.array(at)), axis=0)[0]
+        h, _ = rnn(net, frame, h, "")
+        outputs.append(h)
+    model = net.model(outputs[::-1] if whole else outputs)
+    (single,) = imported(model, tmp_path)
+    assert (single.model.layers[0].reverse, single.steps) == (whole, STEPS if whole else STEPS - 1)
+    assert ("l.weight reads what Slice 'n0' gives: a run takes that as its frames" in single.notes) == (not whole)
+    if whole:
+        check(model, single)
 
 
 def one_step(kind: str, *, width: int = INPUT, names: tuple[str, ...] = ("x", "h", "c"), whole: bool = False) -> Any:
