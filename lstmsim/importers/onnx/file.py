@@ -49,7 +49,7 @@ _BETWEEN = PASSING | {"Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu"}
 _CANDIDATES = 8
 _SHOWN_OPERATIONS = 8
 _MAX_HOPS = 100
-_ADVICE = "its equations match no nn layer, write the cell as a graph (docs/howto/add_a_cell.md)"
+_ADVICE = "no nn layer is recognised in it, write its cell as a graph (docs/howto/add_a_cell.md)"
 
 
 @dataclass(frozen=True)

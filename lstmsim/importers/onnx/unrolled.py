@@ -7,6 +7,7 @@ tensor, or step t of the layer below. All of it is proven from the file.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,8 @@ from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 #: A recurrent node: its scope and its index there.
 Key = tuple[Scope, int]
 _WEIGHTS = (1, 2, 3, 7)
+#: Names of inputs for h.
+_H = re.compile(r"h(x|t|_?\d+|_?in|_?prev|_?old|idden.*)?")
 #: Operations between an input and the frames that loops pick from it.
 _MOVED, _MAX_HOPS = ("Transpose", "Squeeze", "Unsqueeze"), 20
 
@@ -331,7 +334,7 @@ class _Reader:
             return named[:1] or list(found)[: step.h is not None]
         from_c = set(sources(step.c.scope, step.c.name).inputs)
         with_c = [value for value in found if found[value] & from_c]
-        called = [value for value in found if any(name.lower().startswith("h") for name in found[value])]
+        called = [value for value in found if any(_H.fullmatch(name.lower()) for name in found[value])]
         return next((each for each in (with_c, called) if len(each) == 1), list(found))
 
     def _is_square(self, product: Product, gates: int) -> bool:
@@ -445,7 +448,7 @@ class _Reader:
             before, *more = self._given(step)
             if more:
                 both = listed([_called(each) for each in (before, *more)], "and")
-                raise Refused(f"nothing tells which of {both} is h and which is x: give the input of h a name with h")
+                raise Refused(f"nothing tells which of {both} is h and which is x: rename the input of h to 'h'")
         halves, reads, crowded, fed_back = list[_Half](), set[tuple[Value, Frame | None]](), False, False
         for number, (terms, bias) in enumerate(zip(step.sums, self._numbers.biases(step), strict=True)):
             after_reset = step.reset is not None and any(number == rows[0] for rows in step.rows[-1])

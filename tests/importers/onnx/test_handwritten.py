@@ -186,7 +186,7 @@ def test_an_equation_of_no_nn_layer_is_pointed_to_its_page(tmp_path: Path) -> No
 
     text = refusal(loop(minimal), tmp_path)
     assert "what looks like a recurrent layer unrolled over 4 steps" in text
-    assert text.endswith("write the cell as a graph (docs/howto/add_a_cell.md)")
+    assert text.endswith("write its cell as a graph (docs/howto/add_a_cell.md)")
 
 
 def exported(layers: int, *, kind: str = "Tanh", turned: bool = False, bias: bool = True) -> Any:
@@ -315,10 +315,10 @@ def test_one_step_with_its_states_as_inputs(kind: str, given: dict[str, Any], tm
     run_steps(model, single, width, kind, ("x", "h", "c"))
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_step_whose_h_nothing_tells_is_refused(named: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("h", "named"), [("history", False), ("hidden_state", True), ("h0", True)])
+def test_a_step_whose_h_nothing_tells_is_refused(h: str, named: bool, tmp_path: Path) -> None:
     """Two inputs of equal width, and matrices without names of torch: the name of an input decides, or nothing."""
-    names = ("first", "hidden" if named else "second", "third")
+    names = ("first", h, "third")
     model = one_step("lstm", width=HIDDEN, names=names)
     for tensor in model.graph.initializer:
         for node in model.graph.node:
@@ -327,7 +327,7 @@ def test_a_step_whose_h_nothing_tells_is_refused(named: bool, tmp_path: Path) ->
                     node.input[place] = name.replace("rnn.weight", "matrix")
         tensor.name = tensor.name.replace("rnn.weight", "matrix")
     if not named:
-        text = "a step of a lstm up to Mul 'n12': nothing tells which of 'first' and 'second' is h and which is x"
+        text = "a step of a lstm up to Mul 'n12': nothing tells which of 'first' and 'history' is h and which is x"
         assert text in refusal(model, tmp_path)
         return
     (single,) = imported(model, tmp_path)
