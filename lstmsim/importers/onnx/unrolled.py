@@ -541,7 +541,7 @@ def _reading(first: Product, frame: Frame | None, layer: UnrolledLayer) -> list[
     if tensor.node is not None:
         notes.append(f"{layer.name} reads what {_called(tensor)} gives: a run takes that as its frames")
     if layer.steps > 1 and frame is not None and frame.count not in (None, layer.steps):
-        notes.append(f"only {layer.steps} of {frame.count} frames are read")
+        notes.append(f"{layer.name} reads only {layer.steps} of {frame.count} frames")
     return notes
 
 

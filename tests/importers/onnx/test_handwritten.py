@@ -156,6 +156,7 @@ def loop(step: Any, seed: int = 0) -> Any:
     return net.model(outputs)
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_written_by_hand_is_a_layer(name: str, tmp_path: Path) -> None:
     kind, step = CELLS[name]
