@@ -409,7 +409,6 @@ def _layers(
             known[key] = _layers_of(program, phases, cores, peaks)
         sums, run = models.setdefault(asked.model, _none()), len(members) * steps[longest]
         for number, (cycles, macs, slots) in known[key].items():
-            # steps beyond those of a member are no useful work
             useful = macs * sum(steps.values()) // run if pads(asked) else macs
             sums[number] = sums[number] + np.array([cycles, useful, slots])
     reports = []

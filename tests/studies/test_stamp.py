@@ -192,7 +192,9 @@ def test_published_latencies_of_a_v100_are_those_of_its_preset_in_fp16() -> None
     half = stamp("v100", job, "chip.element_bytes=2")
     assert (half.silicon, half.outside, half.against) == (True, False, CONTRACT)
     assert half.line == "Compared with: published latencies, within a factor of 3."
-    others = stamp("v100", job), stamp("v100", {**job, "model": "lstm-2x512"}, "chip.element_bytes=2")
+    models = ("lstm-2x512", "rnn-256", "bilstm-256")
+    others = [stamp("v100", {**job, "model": each}, "chip.element_bytes=2") for each in models]
+    others += [stamp("v100", {**job, "batch": 2}, "chip.element_bytes=2"), stamp("v100", job)]
     for other in (*others, stamp("v100", job, "chip.element_bytes=2", "chip.launch=1")):
         assert (other.silicon, other.outside) == (False, True)
 
