@@ -297,7 +297,7 @@ def _json_of_some_runs(report: Report) -> dict[str, Any]:
     entries: dict[str, Any] = {
         "left_out": report.left_out,
         "effective_tops": None if report.left_out is None else report.effective_tops,
-        "layers": [] if report.batches else [picked(each, layer) for each in report.layers],
+        "layers": [picked(each, layer) for each in report.layers],
         "rejected": [picked(job, "name arrival at") for job in report.rejected],
         "memory": None if report.memory_busy_cycles is None else {"busy_cycles": report.memory_busy_cycles},
         "plans": None if planned is None else picked(planned, "note products=rows"),
