@@ -13,6 +13,7 @@ import click
 
 from lstmsim import __version__
 from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError
+from lstmsim.base.memory import memory_limit
 
 #: The commands in the order of their help: the module of each below `lstmsim.cli`, and its line in the list, which is
 #: shown without importing the command.
@@ -156,6 +157,12 @@ def _explain(error: BaseException) -> int:
         case KeyboardInterrupt():
             click.echo("interrupted", err=True)
             return 130
+        case MemoryError() if (size := getattr(error, "_total_size", 0)) > memory_limit():
+            # numpy says how much it was asked for: the machine is not at fault
+            click.echo(
+                f"Error: the input needs {size / 1e9:,.1f} GB of memory at once, expected a smaller one", err=True
+            )
+            return 2
         case MemoryError():
             click.echo("Error: the memory of this machine is not enough for this", err=True)
         case OSError():
