@@ -63,13 +63,17 @@ def test_random_scenarios_come_to_the_same_both_ways(scenario: Scenario, steps: 
 @pytest.mark.parametrize("lengths", [(30, 30), (30, 12)])
 def test_steps_beyond_those_of_a_ragged_batch_do_not_come_again(lengths: tuple[int, int], mirrored: bool) -> None:
     """A kept program may repeat a phase more often than its tasks have steps."""
-    operations = (Operation(0, 3, result_cycles=3), Operation(0, 2, result_cycles=2, inference=1))
-    alone, both = (Phase(Body(operations[:count]), 40, mirrored) for count in (1, 2))
+    array = Operation(0, 3, result_cycles=3, needs=(Dependence(1, 9, lag=1),))
+
+    def tail(inference: int) -> Operation:
+        return Operation(1, 2, result_cycles=2, needs=(Dependence(0, 5),), inference=inference)
+
+    alone, both = (Phase(Body((array, tail(own))), 40, mirrored) for own in (0, 1))
     tasks = [
         Task(f"t{n}", ((0, (alone,)),), (), (0,), pool=0, sizes=(((0, (both,)),),), length=length)
         for n, length in enumerate(lengths)
     ]
-    core = Core(0, (Unit("array", "coarse"),))
+    core = Core(0, (Unit("array", "coarse"), Unit("tail", "coarse")))
     program = Program((core,), tuple(tasks), pools=(Pool(2, wait=5, ragged=True),))
     trace = run(program, "fast")
     assert trace == run(program, "reference")
