@@ -88,9 +88,10 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
+        from lstmsim.base.endings import cleaning_up
         from lstmsim.base.files import own_ledger
 
-        with _guarded(), own_ledger(), _plain_warnings():
+        with cleaning_up(), _guarded(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
             if sys.stdout is not None:
