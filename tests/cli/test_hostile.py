@@ -94,3 +94,18 @@ def test_an_array_larger_than_the_machine_is_a_fault_of_the_input(monkeypatch: p
     called = call("accuracy", "experiments/scenarios/demo.yaml")
     assert called.exit_code == 2, called.output
     assert called.stderr == "Error: the input needs 8,000.0 GB of memory at once, expected a smaller one\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to try")
+def test_a_full_disk_does_not_hide_what_was_written(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text(
+        "{chip: column-npu-16k, jobs: [{model: {layers: [{cell: rnn, hidden: 8, input: 8}]}, steps: 1}]}"
+    )
+    table = tmp_path / "new.csv"
+    called = call("compare", str(scenario), "--chip", "column-npu-64k", "--json", "/dev/full", "--csv", str(table))
+    assert called.exit_code == 1, called.output
+    *_, wrote, said = called.stderr.splitlines()
+    assert wrote == f"wrote {table}"
+    assert table.stat().st_size
+    assert said == "Error: /dev/full: no space left on the disk; nothing was written to it"
