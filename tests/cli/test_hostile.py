@@ -52,6 +52,13 @@ def test_numbers_of_large_networks_are_refused_before_they_are_drawn(
     assert re.fullmatch(_FIGURE, called.stderr), called.stderr
 
 
+def test_steps_of_a_huge_product_are_estimated_and_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.machines.multicore.jobs.steps_of", lambda *_: pytest.fail("steps are listed"))
+    called = call("simulate", _scenario(tmp_path, 1_000_000, 1, "epyc-7742"))
+    assert called.exit_code == 2, called.output
+    assert "operations on this chip, more than 500,000: too many to simulate" in called.stderr
+
+
 @pytest.mark.parametrize("kernel", ["spmm", "sddmm"])
 def test_sparse_products_are_refused_by_their_memory(kernel: str, tmp_path: Path) -> None:
     (tmp_path / "m.mtx").write_text(_EMPTY)
