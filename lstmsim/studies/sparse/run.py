@@ -64,7 +64,7 @@ def run_sparse(request: SparseRequest) -> SparseReport:
 
 
 #: Columns of C that most thread blocks work on; measured bytes of a row, and of an entry, in each such block.
-_TILE, _OF_ROW, _OF_ENTRY = 32, 600, 400
+_TILE, _OF_ROW, _OF_ENTRY = 32, 600, {"spmv": 70, "spmm": 150, "sddmm": 400}
 
 
 def _check_memory(matrix: Csr, kernel: str, method: str, columns: int) -> None:
@@ -73,7 +73,7 @@ def _check_memory(matrix: Csr, kernel: str, method: str, columns: int) -> None:
     blocks, parts = -(-wide // _TILE), -(-columns // _TILE)
     size = 16 * sides
     if method != "dense":
-        size += _OF_ROW * matrix.rows * blocks + _OF_ENTRY * matrix.entries * parts
+        size += _OF_ROW * matrix.rows * blocks + _OF_ENTRY[kernel] * matrix.entries * parts
     shown = f"{kernel} of {matrix.rows:,} x {matrix.columns:,} with {columns:,} columns"
     refuse_memory("matrix", f"the instructions of {shown}", size, "take a smaller matrix or fewer columns")
 
