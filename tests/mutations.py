@@ -33,7 +33,7 @@ from tests.barrier_programs import barrier_programs
 from tests.machines.test_batching_random import drawn_scenario
 from tests.packing import packed
 from tests.steady_programs import steady_programs
-from tests.strategies import joint_programs, preempting_programs, programs, scenarios
+from tests.strategies import joint_programs, pooled_programs, preempting_programs, programs, scenarios
 
 Words = NDArray[np.int64]
 
@@ -206,7 +206,9 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
     if kind == 1:
         scenario = draw(scenarios())
         return flat_of(machines.lower(scenario.chip, scenario.jobs))
-    plain = st.one_of(programs(), joint_programs(), joint_programs(moldable=True), preempting_programs())
+    plain = st.one_of(
+        programs(), joint_programs(), joint_programs(moldable=True), preempting_programs(), pooled_programs()
+    )
     flat = flat_of(draw(st.one_of(plain, barrier_programs(), steady_programs())))
     return packed(flat) if draw(st.booleans()) and not flat.column("profiles", "preempts").any() else flat
 

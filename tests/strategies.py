@@ -17,7 +17,7 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Pool, Program, Task, Unit, WeightSet
 from lstmsim.program.stall_reasons import CAUSES
 
 # A strategy that is made anew for each draw is looked into each time, which takes longer than what is drawn is run.
@@ -56,8 +56,8 @@ def dependences(
 
 
 @st.composite
-def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[Phase, ...]:
-    """Phases of a task whose cores have so many units."""
+def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int, batch: int = 1) -> tuple[Phase, ...]:
+    """Phases of a task whose cores have so many units, or of a batch of so many tasks."""
     count = draw(whole(1, 3))
     repeats = [draw(among(1, 2, 3, 3, 5)) for _ in range(count)]
     sizes = [draw(whole(1, 5)) for _ in range(count)]
@@ -85,6 +85,7 @@ def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[
                     frees=0 if buffers and place == freer and draw(BOOLEANS) else None,
                     result_cycles=cycles + draw(SMALL),
                     ahead=draw(among(0, 0, 1, -1)),
+                    inference=draw(whole(0, batch - 1)) if batch > 1 else 0,
                 )
             )
         first = draw(among(None, None, 0, 2))
@@ -350,3 +351,53 @@ def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> T
         queue_limit=draw(among(None, None, None, 0, 1)),
         patience=draw(among(None, None, 0, 3, 15, 40)),
     )
+
+
+@st.composite
+def pooled_programs(draw: st.DrawFn) -> Program:
+    """Legal programs of tasks that wait for company in pools, also ragged ones whose phases repeat more often or less
+    often than a task has steps; of tasks with sessions; and of both with a link of their device, whose threads stand
+    for theirs. Some get stuck."""
+    units = tuple(Unit(f"u{n}", draw(among("coarse", "fine", "fifo")), draw(among(0, 0, 2))) for n in range(2))
+    devices = draw(whole(1, 2))
+    cores = [Core(0, units, draw(whole(1, 3))) for _ in range(devices)]
+    cores.append(
+        Core(1, (Unit("link", "fifo"),), sum(core.contexts for core in cores), None, shared=True, mirrors=True)
+    )
+    policies = draw(st.lists(among("dynamic", "window", "continuous"), min_size=1, max_size=2))
+    pools = tuple(Pool(draw(whole(1, 4)), draw(among(0, 0, 3, 40)), each, draw(BOOLEANS)) for each in policies)
+    places = [draw(pool_places(devices, policy != "continuous")) for policy in (*policies, "dynamic")]
+    tasks = []
+    for number in range(draw(whole(2, 7))):
+        pool = draw(whole(0, len(pools)))
+        first, gang = places[pool]
+        members = [len(units), 1] if gang else [len(units)]
+        buffers = draw(among((), (), (Buffer("banks", 2),)))
+        counts = range(2, pools[pool].most + 1) if pool < len(pools) else ()
+        alone = draw(phase_lists(members, len(buffers)))
+        waits: dict[str, Any] = {"session": draw(whole(0, 1)), "move_cycles": draw(among(0, 3, 30))}
+        if pool < len(pools):
+            sizes = tuple(((0, draw(phase_lists(members, len(buffers), size))),) for size in counts)
+            waits = {"pool": pool, "sizes": sizes, "length": draw(whole(1, 6))}
+        tasks.append(
+            Task(
+                name=f"t{number}",
+                variants=((0, alone),),
+                buffers=((0, buffers),),
+                cores=first,
+                gang=gang,
+                release=draw(among(0, 0, 1, 2, 7, 40)),
+                frame_interval=draw(among(0, 0, 0, 5)),
+                key=draw(among(0, 0, 1, -2)),
+                patience=draw(among(None, None, 30)),
+                **waits,
+            )
+        )
+    return Program(tuple(cores), tuple(tasks), pools=pools)
+
+
+@st.composite
+def pool_places(draw: st.DrawFn, devices: int, linked: bool) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The cores that all tasks of a pool may take, and the link that they take with each of them."""
+    first = tuple(sorted(draw(st.sets(whole(0, devices - 1), min_size=1))))
+    return first, ((devices,),) * len(first) if linked and draw(BOOLEANS) else ()

@@ -139,10 +139,10 @@ _USER = {
 }
 
 
-def _explained(error: OSError, path: str) -> LstmsimError:
+def explained(error: OSError, path: str) -> LstmsimError:
     """The error as one sentence with its path; an `InputError` if another path would help."""
     if error.errno in _MACHINE:
-        return LstmsimError(f"{path}: {_MACHINE[error.errno]}; nothing was written")
+        return LstmsimError(f"{path}: {_MACHINE[error.errno]}; nothing was written to it")
     return InputError(Mistake(path, _USER.get(error.errno or 0, error.strerror or str(error))))
 
 
@@ -152,7 +152,7 @@ def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterato
     try:
         file = open(path, "rb")  # noqa: SIM115 (opening is guarded, the caller's block is not)
     except (OSError, ValueError) as error:
-        raise _explained(_as_os_error(error), os.fspath(path)) from None
+        raise explained(_as_os_error(error), os.fspath(path)) from None
     if kept:
         note_read(path)
     with file:
@@ -187,11 +187,11 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
     except BrokenPipeError:
         raise
     except _PathError as error:
-        raise _explained(error.cause, name) from None
+        raise explained(error.cause, name) from None
     except OSError as error:
         # The block may fail with errors of its own; errors of the disk are explained here wherever they arise.
         if error.errno in _MACHINE:
-            raise _explained(error, name) from None
+            raise explained(error, name) from None
         raise
 
 

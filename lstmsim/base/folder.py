@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from lstmsim.base.checks import is_unicode
-from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import note_written, refuse_if_read, whole_file
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.files import explained, note_written, refuse_if_read, whole_file
 from lstmsim.base.records import record
 
 #: The list of the files and their SHA-256.
@@ -142,14 +142,20 @@ def _staged(real: str, files: Mapping[str, str]) -> Iterator[str]:
     staged = os.path.join(around, f".lstmsim-{os.urandom(6).hex()}.part")
     os.mkdir(staged)
     try:
-        for name, text in files.items():
-            os.makedirs(os.path.dirname(_path(staged, name)), exist_ok=True)
-            with whole_file(_path(staged, name)) as file:
-                file.write(text)
-            if name.endswith(".sh"):
-                mode = os.stat(_path(staged, name)).st_mode
-                # who may read it may run it
-                os.chmod(_path(staged, name), mode | (mode & 0o444) >> 2)
+        try:
+            for name, text in files.items():
+                os.makedirs(os.path.dirname(_path(staged, name)), exist_ok=True)
+                with whole_file(_path(staged, name)) as file:
+                    file.write(text)
+                if name.endswith(".sh"):
+                    mode = os.stat(_path(staged, name)).st_mode
+                    # who may read it may run it
+                    os.chmod(_path(staged, name), mode | (mode & 0o444) >> 2)
+        except OSError as error:
+            raise explained(error, real) from None
+        except LstmsimError as error:
+            # the folder that was asked for, and not the hidden one
+            raise LstmsimError(str(error).replace(staged, real)) from None
         yield staged
     finally:
         shutil.rmtree(staged, ignore_errors=True)

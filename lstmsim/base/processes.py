@@ -1,6 +1,7 @@
 """Programs of others that are looked for and run: never a dependence, and never left running.
 
-A program ends with the one that started it, also when that gets SIGTERM or SIGHUP, and so do scratch folders.
+A program ends with the one that started it, also when that gets SIGTERM or SIGHUP, and so do scratch folders. Its own
+temporary files (TMPDIR) are in such a folder. On Linux it also ends when lstmsim is killed (SIGKILL).
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import IO, Any, NoReturn
+from functools import cache, partial
+from typing import IO, Any
 
+from lstmsim.base.endings import cleaning_up
 from lstmsim.base.errors import LstmsimError, Mistake, refuse
 from lstmsim.base.records import record
 
-#: What a supervisor, a batch system or a closed terminal sends, and what would end Python without any cleaning up.
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+#: `prctl` of Linux: the signal that a process gets when the one that started it ends.
+_PARENT_DEATH = 1
 
 
 @record
@@ -41,29 +43,10 @@ def missing(place: str, programs: Sequence[tuple[str, str]]) -> None:
     refuse(mistakes)
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """Leave through all `finally` blocks, with the exit code that a shell gives for the signal."""
-    raise SystemExit(128 + number)
-
-
-@contextmanager
-def _cleaning_up() -> Iterator[None]:
-    """Let signals that end the process clean up first, unless somebody else handles them or other threads run this."""
-    main = threading.current_thread() is threading.main_thread()
-    own = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
-    try:
-        for number in own:
-            signal.signal(number, _end)
-        yield
-    finally:
-        for number in own:
-            signal.signal(number, signal.SIG_DFL)
-
-
 @contextmanager
 def scratch_folder(purpose: str) -> Iterator[str]:
     """Give a new folder for files of programs, named after a purpose; it is gone after the block, whatever ends it."""
-    with _cleaning_up(), tempfile.TemporaryDirectory(prefix=f"lstmsim-{purpose}-") as folder:
+    with cleaning_up(), tempfile.TemporaryDirectory(prefix=f"lstmsim-{purpose}-") as folder:
         yield folder
 
 
@@ -72,8 +55,8 @@ def run_program(arguments: Sequence[str], folder: str | None = None, seconds: fl
 
     `LstmsimError` if it fails, or takes more than `seconds`.
     """
-    with _cleaning_up():
-        output, errors, code = _ended(arguments, folder, seconds)
+    with scratch_folder("run") as temporary:
+        output, errors, code = _ended(arguments, folder, seconds, temporary)
     if code:
         said = [line for line in (errors or output).splitlines() if line.strip()]
         text = f"{arguments[0]} failed with code {code}"
@@ -87,10 +70,9 @@ def ending_child(arguments: Sequence[str], folder: str | None = None) -> Iterato
 
     A program that reads its standard input also ends with this process, by the end of its input.
     """
-    with _cleaning_up():
-        process = subprocess.Popen(
-            list(arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **_apart(folder)
-        )
+    with scratch_folder("run") as temporary:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(list(arguments), **pipes, **_apart(folder, temporary))
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -103,9 +85,20 @@ def ending_child(arguments: Sequence[str], folder: str | None = None) -> Iterato
                     pipe.close()
 
 
-def _apart(folder: str | None) -> dict[str, Any]:
+def _apart(folder: str | None, temporary: str) -> dict[str, Any]:
     """How programs are started: in a session of their own, so that compilers which they have started end with them."""
-    return {"cwd": folder, "env": {**os.environ, "LC_ALL": "C"}, "start_new_session": True}
+    own = {**os.environ, "LC_ALL": "C", "TMPDIR": temporary}
+    return {"cwd": folder, "env": own, "start_new_session": True, "preexec_fn": _ends_with_parent()}
+
+
+@cache
+def _ends_with_parent() -> Callable[[], object] | None:
+    """What a new process calls first, so that the system kills it when lstmsim is gone; None where it cannot."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    return partial(ctypes.CDLL(None).prctl, _PARENT_DEATH, signal.SIGKILL.value)
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:
@@ -113,7 +106,7 @@ def _kill(process: subprocess.Popen[Any]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tuple[str, str, int]:
+def _ended(arguments: Sequence[str], folder: str | None, seconds: float, temporary: str) -> tuple[str, str, int]:
     """Run a program to its end; give what it wrote, and its exit code."""
     process = subprocess.Popen(
         list(arguments),
@@ -122,7 +115,7 @@ def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tupl
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        **_apart(folder),
+        **_apart(folder, temporary),
     )
     try:
         output, errors = process.communicate(timeout=seconds)

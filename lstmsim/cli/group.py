@@ -13,6 +13,7 @@ import click
 
 from lstmsim import __version__
 from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError
+from lstmsim.base.memory import memory_limit
 
 #: The commands in the order of their help: the module of each below `lstmsim.cli`, and its line in the list, which is
 #: shown without importing the command.
@@ -87,9 +88,10 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
+        from lstmsim.base.endings import cleaning_up
         from lstmsim.base.files import own_ledger
 
-        with _guarded(), own_ledger(), _plain_warnings():
+        with cleaning_up(), _guarded(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
             if sys.stdout is not None:
@@ -156,6 +158,12 @@ def _explain(error: BaseException) -> int:
         case KeyboardInterrupt():
             click.echo("interrupted", err=True)
             return 130
+        case MemoryError() if (size := getattr(error, "_total_size", 0)) > memory_limit():
+            # numpy says how much it was asked for: the machine is not at fault
+            click.echo(
+                f"Error: the input needs {size / 1e9:,.1f} GB of memory at once, expected a smaller one", err=True
+            )
+            return 2
         case MemoryError():
             click.echo("Error: the memory of this machine is not enough for this", err=True)
         case OSError():
@@ -192,7 +200,7 @@ def lstmsim() -> None:
     """Simulate recurrent-network accelerators cycle by cycle.
 
     Results go to standard output, remarks to standard error. Exit codes: 0 done, 2 the input is at fault, 1 anything
-    else, 130 interrupted.
+    else, 130 interrupted, 143 terminated (SIGTERM).
 
     A file is written whole, in place of an older one of that name. A file that the command reads is never replaced.
     `import --out` and `rtl --out` also keep what they did not write.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lstmsim.base.errors import InputError, Mistake, refuse
+from lstmsim.base.errors import InputError, LstmsimError, Mistake, refuse
 from lstmsim.base.keys import Described, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed
@@ -284,7 +284,11 @@ class Outputs:
         # JSON comes last: it is never refused, and others may be
         for name, path in sorted(self.paths.items(), key=lambda each: each[0] == "json"):
             with nullcontext() if path == "-" else status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
-                self._made[name] = known[name](path)
+                try:
+                    self._made[name] = known[name](path)
+                except LstmsimError:
+                    self.name()
+                    raise
 
     @property
     def kinds(self) -> list[Output]:
@@ -310,7 +314,7 @@ class Outputs:
     def name(self) -> None:
         """Say on standard error what was written."""
         for name, path in self.paths.items():
-            for each in (path, *self._beside.get(name, {}).values()):
+            for each in (path, *self._beside.get(name, {}).values()) if name in self._made else ():
                 if each != "-":
                     remark(f"{'kept' if each in self._kept else 'wrote'} {each}")
             say_caption(self._made.get(name))

@@ -103,6 +103,8 @@ def simulate_command(
         result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"], clock=asked["clock"])
         if "outputs" in files.paths:
             _check_outputs(result)
+        if "outputs" in files.paths or asked["check_numerics"]:
+            import_module("lstmsim.files.scenario.numbers").check_memory(result.scenario)
         if device is not None:
             import_module("lstmsim.studies.fit.request").fit(result.scenario, [device])
         _ = result.report  # it takes the time of the simulation

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.bounded import MAX_BYTES, bounded_file
+from lstmsim.base.bounded import bounded_file
 from lstmsim.base.bounds import MAX_NONZEROS
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
@@ -39,12 +39,12 @@ def read_smtx(file: IO[bytes], name: str) -> matrix_market.Coordinates:
     rows, columns, entries = _sizes(file, matrix_market.Position(name, 1))
     # what is left of a file; of an archive nobody knows how much that is before it is unpacked
     at = matrix_market.Position(name)
-    blocks, read = [], 0
+    blocks, read, most = [], 0, matrix_market.most_bytes(rows + 1 + entries)
     while block := file.read(_BLOCK):
         blocks.append(block)
         read += len(block)
-        if read > MAX_BYTES:
-            raise at.wrong("unpacks to more than the 2 GB that a matrix can have here")
+        if read > most:
+            raise at.wrong(f"has more than {most:,} bytes, too many for {rows:,} rows and {entries:,} entries")
     text = b"".join(blocks)
     second, _, rest = text.partition(b"\n")
     third, _, behind = rest.partition(b"\n")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lstmsim.base.bounded import MAX_BYTES
 from lstmsim.base.bounds import MAX_MATRIX_SIDE, MAX_NONZEROS
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.memory import refuse_memory
 from lstmsim.base.records import record
 from lstmsim.base.wording import must_be, show
 
@@ -25,6 +26,10 @@ from lstmsim.base.wording import must_be, show
 _PIECE = 1 << 23
 LONGEST_LINE = 1 << 16
 _DIGITS, _OTHER = 2, 3
+#: Comments and blank lines of a file, and bytes of a line of entries, beyond which nobody writes a matrix.
+_MOST_OTHER, _MOST_OF_LINE = 100_000, 128
+#: Measured bytes of memory for each entry of a file while it is read and sorted.
+_OF_ENTRY = 60
 #: Kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else.
 _KIND_OF = np.full(256, _OTHER, np.uint8)
 _KIND_OF[[9, 11, 12, 13, 32]] = 0
@@ -122,6 +127,9 @@ def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: st
 
 def numbers(text: bytes, count: int, at: Position) -> NDArray[np.float64]:
     """Read every word of a text as a number."""
+    if not count:
+        # numpy finds a number in a text of spaces
+        return np.empty(0)
     try:
         with warnings.catch_warnings():
             # older versions of numpy warn where newer ones raise
@@ -174,6 +182,16 @@ def checked_entries(rows: int, columns: int, entries: int, size: int, shown: str
         raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(shown)}")
     if entries > size:
         raise at.wrong(f"{rows} x {columns} has room for {size} entries, got {entries}")
+    refuse_memory(at.name, f"{entries:,} entries", _OF_ENTRY * entries, "take a smaller matrix")
+
+
+def most_bytes(numbers: int) -> int:
+    """Give the most bytes that a file of so many entries or numbers may unpack to.
+
+    >>> most_bytes(0), most_bytes(10**9)
+    (12800000, 2147483647)
+    """
+    return min(MAX_BYTES, (numbers + _MOST_OTHER) * _MOST_OF_LINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +272,8 @@ def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]
     line, text = 2, header_line(file, Position(name, 2), "sizes")
     while text and (not text.strip() or text.startswith("%")):
         line, text = line + 1, header_line(file, Position(name, line + 1), "sizes")
+        if line > _MOST_OTHER:
+            raise Position(name, line).wrong(f"expected the sizes within the first {_MOST_OTHER:,} lines")
     header = _sizes(text.split(), kinds, Position(name, line))
     entries = _entries(file, header, name)
     if header.symmetry != "general":
@@ -300,11 +320,12 @@ def _entries(file: IO[bytes], header: Header, name: str) -> Coordinates:
     what = {1: "one number", 2: "row and column", 3: "row, column and value"}[width]
     line, read, count = header.line + 1, 0, 0
     places, values = [np.empty((0, 2), np.int32)], [np.empty(0)]
+    most = most_bytes(header.entries)
     for text in pieces(file):
         at = Position(name, line)
         read += len(text)
-        if read > MAX_BYTES:
-            raise at.wrong("the file unpacks to more than the 2 GB that a matrix can have here")
+        if read > most:
+            raise at.wrong(f"the file has more than {most:,} bytes, too many for {header.entries:,} entries")
         starts = words_of_lines(text, width, at, what)
         if header.coordinate:
             whole_numbers(text, starts[:, :2], at, "a whole number from 1")

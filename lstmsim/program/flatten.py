@@ -426,8 +426,12 @@ def _check_link(flat: FlatProgram, link: Link) -> None:
 
 
 def _check_extras(flat: FlatProgram) -> None:
-    """Columns of a phase have a row for each iteration."""
+    """Batches have variants for each size, and columns of a phase a row for each iteration."""
     firsts, columns, repeats = (flat.column("phases", name) for name in ("first_extra", "extras", "repeat"))
+    rows = len(flat.table("variants"))
+    first, count, sizes = (flat.column("profiles", name) for name in ("first_variant", "variants", "sizes"))
+    wrong = (sizes < 0) | (sizes >= np.where(count > 0, (rows - first) // np.maximum(count, 1), 1))
+    refuse_row("profiles", sizes, wrong, f"sizes is {{}}, and its rows do not lie among the {rows} of table variants")
     rows = len(flat.table("extras"))
     refuse_row("phases", repeats, repeats < 1, "repeat is {}, not at least 1")
     # as quotients, because products may be too large for 64 bits

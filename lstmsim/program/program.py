@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import ProgramError
 from lstmsim.base.records import record
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.operations import Dependence, Name, Operation, Rows, operations_of, rows_of
@@ -302,6 +303,8 @@ class Task:
 
     def phases(self, kind: int, members: int = 1, size: int = 1) -> tuple[Phase, ...]:
         """The phases for a core of this kind, for `members` cores of a moldable task, or in a batch of `size`."""
+        if size > 1 + len(self.sizes):
+            raise ProgramError("a batch is larger than its tasks have variants for")
         if size > 1:
             return dict(self.sizes[size - 2])[kind]
         for each in self.moldable:

@@ -27,10 +27,12 @@ from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.trace import ISSUES, Totals, Trace
-from tests.strategies import joint_programs, programs, scenarios
+from tests.strategies import joint_programs, pooled_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+
+Variants = tuple[tuple[int, tuple[Phase, ...]], ...]
 
 pytestmark = pytest.mark.needs_core
 
@@ -67,6 +69,14 @@ def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) ->
     same_traces(program)
 
 
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES)
+@given(pooled_programs(), st.sampled_from((1, 1, 4, 40)))
+def test_random_programs_with_pools_sessions_and_links_give_equal_traces(program: Program, times: int) -> None:
+    """Phases that repeat more often than their task has steps, too."""
+    same_traces(longer(program, times))
+
+
 def _longer(phase: Phase, times: int) -> Phase:
     columns = tuple(column * times for column in phase.extra_cycles)
     return replace(phase, repeat=phase.repeat * times, extra_cycles=columns)
@@ -74,11 +84,15 @@ def _longer(phase: Phase, times: int) -> Phase:
 
 def longer(program: Program, times: int) -> Program:
     """The same program with every phase repeated more often."""
-    tasks = []
-    for task in program.tasks:
-        variants = tuple((kind, tuple(_longer(phase, times) for phase in phases)) for kind, phases in task.variants)
-        tasks.append(replace(task, variants=variants))
-    return Program(program.cores, tuple(tasks))
+
+    def stretched(variants: Variants) -> Variants:
+        return tuple((kind, tuple(_longer(phase, times) for phase in phases)) for kind, phases in variants)
+
+    tasks = [
+        replace(task, variants=stretched(task.variants), sizes=tuple(map(stretched, task.sizes)))
+        for task in program.tasks
+    ]
+    return replace(program, tasks=tuple(tasks))
 
 
 def same_totals(program: Program) -> None:

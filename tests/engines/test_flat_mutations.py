@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -19,7 +20,7 @@ from lstmsim.engines.fast.run import OWN, Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, LIMITS, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Program, Task, Unit, WeightSet
+from lstmsim.program.program import Body, Buffer, Core, Moldable, Phase, Pool, Program, Task, Unit, WeightSet
 from lstmsim.program.trace import ISSUES
 from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
@@ -85,6 +86,7 @@ def changed(table: str, row: int, column: str, value: int) -> FlatProgram:
         ("cores", 1, "contexts", 0, "contexts is 0, not 1 to"),
         ("groups", 0, "places", 0, "places is 0, not 1 to"),
         ("profiles", 0, "loading", 2, "loading is 2, not 0 to 1"),
+        ("profiles", 0, "sizes", -1, "sizes is -1, not 0 to"),
         ("profiles", 1, "weight_set", 0, "moldables is 1, but it has a weight set"),
         ("profiles", 2, "weight_set", 0, "preempts is 1, but it has a weight set"),
         ("variants", 0, "kind", 5, "but none of them is for a core of kind 0"),
@@ -175,6 +177,33 @@ def test_the_limit_of_barriers_needs_no_core(monkeypatch: pytest.MonkeyPatch) ->
     assert "table phases, row 0: barriers is 1152921504606846976, not 0 to" in str(reported)
     monkeypatch.setattr(OWN, "absence", "it was not built")
     assert judged(flat, "reference") == reported
+
+
+@pytest.mark.parametrize("sizes", [-1, 1, 2**40, 2**63 - 1])
+def test_batches_without_variants_are_refused_when_a_program_is_read(sizes: int) -> None:
+    last = len(flat_of(program()).table("profiles")) - 1
+    flat = changed("profiles", last, "sizes", sizes)
+    said = f"table profiles, row {last}: sizes is {sizes}, and its rows do not lie among the 4 of table variants"
+    assert judged(flat, "fast") == judged(flat, "reference")
+    assert said in str(judged(flat, "fast")[0])
+
+
+def pooled(most: int, *, frees: int | None) -> Program:
+    """Two tasks that make a batch of two."""
+    phase = Phase(Body((Operation(0, takes=0, frees=frees), Operation(0, takes=0, frees=frees))), 3)
+    alone = Phase(Body((Operation(0),)), 1)
+    task = Task("t", ((0, (alone,)),), ((0, (Buffer("banks", 3),)),), (0,), pool=0, sizes=(((0, (phase,)),),))
+    cores = (Core(0, (Unit("array", "coarse"),)),)
+    return Program(cores, (replace(task, name="a"), replace(task, name="b"), task), pools=(Pool(most, wait=1),))
+
+
+def test_both_engines_say_alike_what_a_batch_lacks() -> None:
+    """A slot that nobody frees, in the phases of the batch and not of its task alone; a batch without phases."""
+    stuck, large = flat_of(pooled(2, frees=None)), flat_of(pooled(3, frees=0))
+    assert judged(stuck, "fast") == judged(stuck, "reference")
+    assert "task t0: operation on unit 0 waits for a free slot of buffer 0" in str(judged(stuck, "fast"))
+    assert judged(large, "fast") == judged(large, "reference")
+    assert "a batch is larger than its tasks have variants for" in str(judged(large, "fast"))
 
 
 def test_both_engines_end_at_the_last_cycle() -> None:

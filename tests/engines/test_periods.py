@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, note, settings
+from hypothesis import strategies as st
 
 from lstmsim import machines
 from lstmsim.engines import run
@@ -13,9 +14,9 @@ from lstmsim.engines.fast.run import Machine, Outcome
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Body, Buffer, Core, Phase, Program, Task, Unit
+from lstmsim.program.program import Body, Buffer, Core, Phase, Pool, Program, Task, Unit
 from tests.engines.test_steady import same
-from tests.strategies import among, examples, programs, scenarios
+from tests.strategies import among, examples, pooled_programs, programs, scenarios
 
 pytestmark = pytest.mark.needs_core
 
@@ -31,7 +32,11 @@ def longer(program: Program, times: int) -> Program:
         return known[id(phases)]
 
     tasks = [
-        replace(task, variants=tuple((kind, stretched(phases)) for kind, phases in task.variants))
+        replace(
+            task,
+            variants=tuple((kind, stretched(phases)) for kind, phases in task.variants),
+            sizes=tuple(tuple((kind, stretched(phases)) for kind, phases in own) for own in task.sizes),
+        )
         for task in program.tasks
     ]
     return replace(program, tasks=tuple(tasks))
@@ -39,7 +44,7 @@ def longer(program: Program, times: int) -> Program:
 
 @pytest.mark.slow
 @settings(max_examples=examples(18))
-@given(programs(), among(7, 30), among(1_000_000, 20))
+@given(st.one_of(programs(), pooled_programs()), among(7, 30), among(1_000_000, 20))
 def test_random_programs_come_to_the_same_both_ways(program: Program, times: int, events: int) -> None:
     note(f"program = {program!r}")
     same(flat_of(longer(program, times)), events)
@@ -52,6 +57,28 @@ def test_random_scenarios_come_to_the_same_both_ways(scenario: Scenario, steps: 
     note(f"scenario = {scenario!r}")
     jobs = [replace(job, steps=job.steps * steps) for job in scenario.jobs]
     same(flat_of(machines.lower(scenario.chip, jobs)))
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("lengths", [(30, 30), (30, 12)])
+def test_steps_beyond_those_of_a_ragged_batch_do_not_come_again(lengths: tuple[int, int], mirrored: bool) -> None:
+    """A kept program may repeat a phase more often than its tasks have steps."""
+    array = Operation(0, 3, result_cycles=3, needs=(Dependence(1, 9, lag=1),))
+
+    def tail(inference: int) -> Operation:
+        return Operation(1, 2, result_cycles=2, needs=(Dependence(0, 5),), inference=inference)
+
+    alone, both = (Phase(Body((array, tail(own))), 40, mirrored) for own in (0, 1))
+    tasks = [
+        Task(f"t{n}", ((0, (alone,)),), (), (0,), pool=0, sizes=(((0, (both,)),),), length=length)
+        for n, length in enumerate(lengths)
+    ]
+    core = Core(0, (Unit("array", "coarse"), Unit("tail", "coarse")))
+    program = Program((core,), tuple(tasks), pools=(Pool(2, wait=5, ragged=True),))
+    trace = run(program, "fast")
+    assert trace == run(program, "reference")
+    assert len(trace.issues) == sum(lengths)
+    same(flat_of(program))
 
 
 def looped(repeat: int, *, contexts: int = 1, tasks: int = 1, arrivals: int = 0, slots: int = 2) -> Program:

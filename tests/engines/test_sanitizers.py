@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.engines.fast.run import OWN
+from lstmsim.machines.column.points import OWN as POINTS
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 from lstmsim.native import sources
 
@@ -17,15 +18,16 @@ hatch_build = pytest.importorskip("hatch_build", reason="the build hook is not p
 
 ROOT = Path(hatch_build.__file__).parent
 #: The libraries, by the names that `WITH_LIBRARY` knows.
-LIBRARIES = {"engine": OWN, "caches": OWN_LIBRARY}
+LIBRARIES = {"engine": OWN, "caches": OWN_LIBRARY, "points": POINTS}
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
 #: Runs tests, or flat programs, with another library in place of the usual one of a module.
 WITH_LIBRARY = """
 import sys
 from pathlib import Path
 from lstmsim.engines.fast.run import OWN
+from lstmsim.machines.column.points import OWN as POINTS
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
-library = {"engine": OWN, "caches": OWN_LIBRARY}[sys.argv[1]]
+library = {"engine": OWN, "caches": OWN_LIBRARY, "points": POINTS}[sys.argv[1]]
 library.path = Path(sys.argv[2])
 assert library.absence is None, library.absence
 if sys.argv[3] == "mutations":
@@ -88,6 +90,14 @@ def test_wrong_flat_programs(first: str, tmp_path: Path) -> None:
 
 def test_random_runs_of_caches(first: str, tmp_path: Path) -> None:
     assert " passed" in run(first, tmp_path, "caches", "tests/machines/multicore/lines/test_caches.py")
+
+
+def test_random_points_of_sweeps(first: str, tmp_path: Path) -> None:
+    assert " passed" in run(first, tmp_path, "points", "tests/machines/column/test_points.py")
+
+
+def test_every_library_has_such_a_test() -> None:
+    assert {own.core for own in LIBRARIES.values()} == set(sources.cores_of(ROOT / "lstmsim"))
 
 
 def test_sanitizers_are_at_work(first: str, tmp_path: Path) -> None:

@@ -112,7 +112,8 @@ def test_a_disk_that_takes_no_more_is_a_sentence(tmp_path, size):
     command = [sys.executable, "-c", LIMITED, str(target), str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (
-        done.stdout == f"LstmsimError {target}: the file would be larger than the system allows; nothing was written\n"
+        done.stdout
+        == f"LstmsimError {target}: the file would be larger than the system allows; nothing was written to it\n"
     )
     assert contents(tmp_path) == {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base import folder as folders
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.base.files import own_ledger, readable_file
 from lstmsim.base.folder import LIST, check_folder, write_folder
 
@@ -198,3 +199,19 @@ def test_a_folder_of_another_disk_is_refused_before_anything_is_written(monkeypa
     with pytest.raises(InputError, match=r"^out/b: is on another disk than the folder"):
         write_folder("out", {"a.txt": "3", "b/c.txt": "4"})
     assert contents("out") == {"a.txt": "1", "b/c.txt": "2"}
+
+
+@pytest.mark.parametrize("broken", ["fsync", "makedirs"])
+def test_a_full_disk_names_the_folder_that_was_asked_for(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, broken, full)
+    with pytest.raises(LstmsimError) as error:
+        write_folder(str(tmp_path / "design"), {"rtl/a.v": "module a; endmodule\n"})
+    where = tmp_path / "design" / ("rtl/a.v" if broken == "fsync" else "")
+    assert str(error.value) == f"{where}: no space left on the disk; nothing was written to it"
+    assert not isinstance(error.value, InputError)
+    assert list(tmp_path.iterdir()) == []

@@ -180,9 +180,9 @@ class Machine:
 
     def waits(self) -> tuple[int, Ints]:
         """Of a machine that is stuck: the cycle of the last start, and what each cursor waits for: task,
-        kind of its first core, how many cores, phase, iteration, operation, need (-1: a slot of a buffer)."""
+        kind of its first core, how many cores, size of its batch, phase, iteration, operation, need (-1: a slot)."""
         self._checked(self._core.lstmsim_waits(self._handle, self._message, _ROOM))
-        return int(self._core.lstmsim_last_cycle(self._handle)), self.table(Table.WAITS, 7)
+        return int(self._core.lstmsim_last_cycle(self._handle)), self.table(Table.WAITS, 8)
 
     def _said(self) -> str:
         return self._message.value.decode(errors="replace")
@@ -219,9 +219,9 @@ def deadlock(program: Program | FlatProgram, last: int, waits: NDArray[np.int64]
 
 
 def _reported(program: Program, waits: list[list[int]]) -> Iterator[str]:
-    for number, kind, members, phase, iteration, index, need in waits:
+    for number, kind, members, size, phase, iteration, index, need in waits:
         task = program.tasks[number]
-        phases = task.phases(kind, members)
+        phases = task.phases(kind, members, size)
         operation = phases[phase].body.operations[index]
         slot = f"a free slot of buffer {operation.takes}"
         yield describe_wait(task, operation, slot if need < 0 else _source(phases, phase, iteration, index, need))

@@ -18,13 +18,23 @@ import numpy as np
 
 from lstmsim.base.bounded import bounded_file, placed
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.memory import refuse_memory
 from lstmsim.base.wording import show
 from lstmsim.files.scenario.first_states import ZERO
 from lstmsim.importers.files import read_states, read_weights
 from lstmsim.importers.tensors import floats, read_safetensors, shape_text
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.jobs import JobData
-from lstmsim.model.numerics.weights import LARGEST, Floats, Network, States, Stimulus, random_network, random_stimulus
+from lstmsim.model.numerics.weights import (
+    LARGEST,
+    Floats,
+    Network,
+    States,
+    Stimulus,
+    expected_shapes,
+    random_network,
+    random_stimulus,
+)
 from lstmsim.model.scenario import Job, Scenario
 
 FRAME_SUFFIXES = (".safetensors", ".npy", ".csv")
@@ -120,6 +130,28 @@ def _number(text: str) -> bool:
     return True
 
 
+#: Bytes of a weight (drawn, in float64, calibrated, in fixed point), and of a unit's values in one step; both measured.
+_OF_WEIGHT, _OF_VALUE = 29, 72
+
+
+def check_memory(scenario: Scenario) -> None:
+    """Refuse a scenario if the weights and vectors of its jobs take more memory than a run may.
+
+    Args:
+        scenario: Its models and steps are read, no file.
+
+    Raises:
+        InputError: With the estimate in GB.
+    """
+    size = 0
+    for model in dict.fromkeys(job.model for job in scenario.jobs):
+        shapes = [(layer.directions, expected_shapes(layer).values()) for layer in model.layers]
+        size += _OF_WEIGHT * sum(directions * sum(map(prod, own)) for directions, own in shapes)
+        width = 8 * model.layers[0].input + _OF_VALUE * sum(layer.output for layer in model.layers)
+        size += width * sum(job.steps for job in scenario.jobs if job.model is model)
+    refuse_memory(f"scenario {scenario.name}", "weights and vectors of all jobs", size, "take fewer units or steps")
+
+
 def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[int, JobData]:
     """Read the numbers of every job, by the job's index: weights, frames, first states and calibration.
 
@@ -129,6 +161,7 @@ def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[i
     A job without `inputs` runs on random frames of its own, so that numbers which went to the wrong job are noticed.
     Jobs of one model share its network.
     """
+    check_memory(scenario)
     reader = _Reader(scenario, random_weights)
     numbers = {}
     mistakes: list[Mistake] = []

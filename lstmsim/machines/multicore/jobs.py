@@ -33,7 +33,14 @@ from lstmsim.machines.multicore.lines.space import (
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
 from lstmsim.machines.multicore.product import Rows, core_cycles, timed_steps
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
-from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, in_rounds, steps_of
+from lstmsim.machines.multicore.steps import (
+    MOST_ACCESSES,
+    MOST_STEPS,
+    estimated_accesses,
+    estimated_steps,
+    in_rounds,
+    steps_of,
+)
 from lstmsim.model.cells import LayerProduct, step_products
 from lstmsim.model.figures import PlannedProduct, PlannedProducts, merged
 from lstmsim.model.model import Layer, Model
@@ -327,9 +334,15 @@ def bound_of(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains
     each = 0
     for layer in model.layers:
         plans = plans_of(chip, layer, batch, threads)
-        steps = threads + sum(len(steps) for each_plan in plans for steps in steps_of(chip, each_plan.division))
+        steps = threads + sum(_steps(chip, each_plan.division) for each_plan in plans)
         each += layer.directions * (steps * (1 + domains) + 2)
     return PerStep(each, each * ways * TRACED)
+
+
+def _steps(chip: MulticoreCpu, division: Division) -> int:
+    """How many steps a product has; about how many where they are far too many to list."""
+    about = estimated_steps(chip, division)
+    return about if about > 4 * MOST_STEPS else sum(map(len, steps_of(chip, division)))
 
 
 def kinds_of_cores(chip: MulticoreCpu, threads: Sequence[int]) -> tuple[int, ...]:

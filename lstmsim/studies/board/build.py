@@ -152,7 +152,7 @@ def clock_of(value: str) -> tuple[float, str]:
         if not found or not all(0 < each <= MAX_FREQUENCY_MHZ for each in found):
             raise ValueError("no clock above 0")
         tools = str(data.get("tools") or "tools not named")
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError):
         text = f"{value}: expected what a build writes, build/clock.json, with the MHz of each seed"
         raise InputError(Mistake("clock", text)) from None
     count = f"worst of {len(found)} seeds" if len(found) > 1 else "one seed"

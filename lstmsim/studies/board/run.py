@@ -124,7 +124,7 @@ def _data(folder: str) -> dict[str, Any]:
     """What the host must know of a design."""
     try:
         data = json.loads(_text(folder, DATA))
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(Mistake(os.path.join(folder, DATA), f"is no file of format {FORMAT}: run lstmsim rtl --board"))

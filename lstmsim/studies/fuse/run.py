@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.memory import refuse_memory
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.baselines import ablation, kernels_of
@@ -53,7 +54,19 @@ def run_fusion(request: FusionRequest) -> FusionReport:
     device = fused.numbers(ready, options_from(request.settings, fused.SETTINGS, "setting of the pass", "settings"))
     engine = engines.running(request.engine)
     asked = Asked(read, fused, ready, device, engine, request.cycles, request.numbers, request.seed)
+    _check_memory(asked)
     return _report(asked, source, wanted, reported, request.ablate, request.progress)
+
+
+#: Measured bytes of an element of a plan, of a kernel that is simulated, and of a tensor that is drawn.
+_OF_PLAN, _OF_CYCLES, _OF_NUMBER = 12, 150, 9
+
+
+def _check_memory(asked: Asked) -> None:
+    """Refuse a graph whose plan, instructions and numbers take more memory than a run may."""
+    size = (_OF_PLAN + _OF_CYCLES * asked.simulates) * asked.elements
+    size += _OF_NUMBER * asked.executes * sum(each.size for each in asked.graph.nodes)
+    refuse_memory("graph", "its plan, instructions and numbers", size, "take smaller sizes, or leave numbers out")
 
 
 def _report(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.memory import refuse_memory
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
 from lstmsim.machines.registry import capability
@@ -25,6 +26,7 @@ from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried
 
 if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
+    from lstmsim.model.sparse.csr import Csr
     from lstmsim.report.pictures.figures import Picture
 
 #: Most multiply-accumulates of a product whose baselines are simulated without being asked for.
@@ -51,6 +53,7 @@ def run_sparse(request: SparseRequest) -> SparseReport:
         request.matrix, request.prune, request.prune_by, request.banks, request.block, request.values_seed
     )
     chosen = chosen if threshold is None or takes_sparse_path(read, threshold) else "dense"
+    _check_memory(walked(read, side), kernel, chosen, 1 if kernel == "spmv" else request.columns)
     operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else request.columns, request.seed)
     given = options_from(request.options, kernels.parameters(kernel, chosen))
     task = SparseTask(kernel, chosen, walked(read, side), operands, given)
@@ -58,6 +61,21 @@ def run_sparse(request: SparseRequest) -> SparseReport:
     found = _searched(asked, request.progress) if request.best else None
     report = _report(asked, found, about, request.seed, request.baselines, request.ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
+
+
+#: Columns of C that most thread blocks work on; measured bytes of a row, and of an entry, in each such block.
+_TILE, _OF_ROW, _OF_ENTRY = 32, 600, {"spmv": 70, "spmm": 150, "sddmm": 400}
+
+
+def _check_memory(matrix: Csr, kernel: str, method: str, columns: int) -> None:
+    """Refuse a product whose dense operands, result and instructions take more memory than a run may."""
+    sides, wide = (matrix.rows + matrix.columns) * columns, matrix.columns if kernel == "sddmm" else columns
+    blocks, parts = -(-wide // _TILE), -(-columns // _TILE)
+    size = 16 * sides
+    if method != "dense":
+        size += _OF_ROW * matrix.rows * blocks + _OF_ENTRY[kernel] * matrix.entries * parts
+    shown = f"{kernel} of {matrix.rows:,} x {matrix.columns:,} with {columns:,} columns"
+    refuse_memory("matrix", f"the instructions of {shown}", size, "take a smaller matrix or fewer columns")
 
 
 def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[ModuleType, str]:

@@ -109,6 +109,13 @@ class Store:
             if create:
                 # Taking the lock now, not at the first result.
                 self.sql.execute("BEGIN EXCLUSIVE")
+                # before anything is written: a file that is refused keeps its bytes
+                (found,) = next(self.sql.execute("PRAGMA quick_check(1)"))
+                if found != "ok":
+                    raise self.damage(" ".join(found.split()))
+                with self._said():
+                    for (view,) in list(self.sql.execute("SELECT name FROM sqlite_master WHERE type = 'view'")):
+                        self.sql.execute(f"SELECT * FROM {quoted(view)} LIMIT 0")
                 if "meta" in tables and self.meta("format") in _OLDER:
                     self._clear()
                     tables = set()
@@ -262,7 +269,9 @@ class Store:
         except sqlite3.Error as error:
             if self.sql.in_transaction:
                 self.sql.execute("ROLLBACK")
-            if not _of_the_machine(error):
+            # a damaged head of the file may call it read-only
+            claimed = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY and os.access(self.path, os.W_OK)
+            if claimed or not _of_the_machine(error):
                 raise self.damage(error) from None
             raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
 

@@ -130,7 +130,9 @@ def test_the_clock_of_a_build_is_that_of_its_worst_seed(tmp_path: Path, text: st
     assert clock_of(str(tmp_path / "clock.json")) == clock
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", '{"mhz": {}}', '{"mhz": {"1": -5}}', '{"mhz": {"1": "fast"}}', "MHz: 5"])
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", '{"mhz": {}}', '{"mhz": {"1": -5}}', '{"mhz": {"1": "fast"}}', "MHz: 5", "[" * 50_000]
+)
 def test_a_file_without_a_clock_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "other.json").write_text(text)
     with pytest.raises(InputError, match=r"other.json: expected what a build writes"):

@@ -56,6 +56,29 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
     assert all("is damaged" in each or "is no table of a sweep" in each for each in said)
 
 
+def _overwritten(path: Path, offset: int, content: bytes) -> bytes:
+    """The file with other bytes in one place."""
+    data = path.read_bytes()
+    path.write_bytes(data[:offset] + content + data[offset + len(content) :])
+    return path.read_bytes()
+
+
+def _damages(path: Path) -> list[tuple[int, bytes]]:
+    """A page without content, a column that the view names and nobody has, a version that SQLite only reads."""
+    data = path.read_bytes()
+    return [(len(data) - PAGE_BYTES, bytes(PAGE_BYTES)), (data.index(b"r.reason"), b"r.re.oad"), (18, b"\x07")]
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_a_damaged_file_that_is_refused_keeps_its_bytes(whole: Path, tmp_path: Path, which: int) -> None:
+    path = Path(shutil.copy(whole / "sweep.sqlite", tmp_path))
+    content = _overwritten(path, *_damages(path)[which])
+    with pytest.raises(InputError, match=r"sweep\.sqlite: is (damaged|no table of a sweep) \("):
+        swept(path)
+    assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.glob("sweep.sqlite*")] == ["sweep.sqlite"]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize(

@@ -183,8 +183,9 @@ i64 Machine::periods_left(const Core& core, const Look& before, const Look& own,
         for (const Cursor& cursor : cursors.part(thread.first_cursor, core.kinds)) {
             if (!cursor.operation) continue;
             const flat::Phase& phase = *thread.phases[cursor.phase].phase;
-            // what a member of a batch does in its last step is counted
-            const i64 last = phase.repeat - (thread.parts.empty() ? 1 : 2);
+            // what a member of a batch does in its last step is counted, and its steps may be fewer than the phase repeats
+            const i64 steps = thread.parts.empty() || phase.mirrored ? phase.repeat : thread.parts[0].steps - phase.first_step;
+            const i64 last = std::min(phase.repeat, steps) - (thread.parts.empty() ? 1 : 2);
             times = std::min(times, std::max(last - cursor.iteration, i64{0}) / apart);
         }
     }

@@ -4,7 +4,7 @@
 namespace lstmsim {
 
 /// Write down, in order of cores and threads, what each cursor waits for that has not started: its task, the kind of its
-/// first core and how many cores, the phase, iteration and operation, and which of the operation's needs (`NONE`: a slot
+/// first core, how many cores, the size of its batch, the phase, iteration and operation, and which of the operation's needs (`NONE`: a slot
 /// of its buffer).
 void Machine::note_waits() {
     tables[WAITS].clear();
@@ -23,7 +23,7 @@ void Machine::note_waits() {
             for (i64 number = operations.needs(cursor.index) - 1; missing && number >= 0; --number) {
                 if (start_of(lead, cursor, operations.need(cursor.index, number)) == missing) lacking = number;
             }
-            tables[WAITS].add({fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, cursor.phase,
+            tables[WAITS].add({fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, 1 + lead.others.size(), cursor.phase,
                                    cursor.iteration, cursor.index, lacking});
         }
     }
