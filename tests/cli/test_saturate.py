@@ -148,7 +148,7 @@ def test_a_bound_that_nothing_keeps() -> None:
         (("s.json", "--bound", "lstm-256"), "not a job entry's name"),
         (("s.json", "--bound", "lstm-265=1"), "did you mean 'lstm-256'"),
         (("s.json", "--bound-ms", "1", "--percentile", "100"), "--percentile: must be above 0 and below 100, got 100"),
-        (("s.json", "--bound-ms", "1", "--set", "jobs.0.arrival=0"), "no job comes at a rate"),
+        (("s.json", "--bound-ms", "1", "--set", "jobs.0.arrival=0"), "s.json: jobs: no job comes at a rate"),
     ],
 )
 def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:

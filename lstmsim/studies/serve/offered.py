@@ -15,7 +15,7 @@ import numpy as np
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.files.scenario.requests import load_requests, place_of_jobs, rate_overrides, rates_of
 from lstmsim.machines.pools import in_company
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
@@ -497,5 +497,5 @@ def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], reques
     """Give the load that so many requests of a scenario with these overrides offer to its chip."""
     load = traffic_of(load_requests(scenario, overrides, requests).scenario, requests).load
     if load is None:
-        raise InputError(Mistake("jobs", "the load of these arrivals is not known"))
+        raise InputError(Mistake(place_of_jobs(scenario), "the load of these arrivals is not known"))
     return load

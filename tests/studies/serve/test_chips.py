@@ -115,12 +115,11 @@ def test_answers_are_kept_and_no_number_depends_on_processes(tmp_path: Path, fou
     assert again == found
     files = sorted((tmp_path / "chips").iterdir())
     assert len(files) == 6
-    # an answer that is there is taken as it is
+    # an answer that is not what was written is searched again
     files[0].write_text(files[0].read_text().replace('"device": ""', '"device": "kept"'))
     files[1].write_text("no answer")
     more = lstmsim.saturate_chips(SCENARIO, 0.1, chips, also_ms=[0.5], folder=tmp_path, **QUICK)
-    assert [each.device for each in more.rates].count("kept") <= 1
-    assert [each.rate for each in more.rates] == [each.rate for each in found.rates]
+    assert more == found
 
 
 @pytest.mark.slow
