@@ -247,9 +247,6 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
     pools = [job.batching for job in jobs if job.batching is not None]
     if pools:
-        # members of a batch share a thread, in which each may stay as long as it likes; a device runs nothing else
-        if not one_by_one(chip):
-            parts.pop("threads")
         measured *= max(batching.max_batch_size for batching in pools)
     # the batches of windows are small at any backlog, if the windows are short
     windows = any(batching.policy == "window" for batching in pools)
