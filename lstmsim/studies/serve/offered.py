@@ -363,6 +363,14 @@ def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
     return demands.Demand(units, threads, tuple(memory))
 
 
+def least_latency(chip: Chip, job: Job) -> int:
+    """Give the cycles that a job takes at least, in any company: alone on its best cores, in a batch of any size."""
+    if job.batching is None:
+        return min(alone(chip, choice).latency_cycles for choice in _choices(chip, bare(job)))
+    sizes = (replace(in_company(job), batch=size) for size in range(1, job.batching.max_batch_size + 1))
+    return min(least_latency(chip, one) for one in sizes) * (job.steps if job.batching.in_rounds else 1)
+
+
 def _choices(chip: Chip, job: Job) -> list[Job]:
     """List the choices of cores on which a job may run.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isclose, log, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
@@ -25,11 +25,33 @@ VERDICTS: Mapping[str, bool | None] = {
     "unstable": False,
     "too few": None,
     "cannot tell": None,
+    "seen below": None,
+    "seen above": None,
+}
+#: What runs show of a bound where it is not known whether the load is below 1: nothing certain.
+SEEN = {"seen below": True, "seen above": False}
+
+#: Why a search ended.
+ENDS = {
+    "done": "the rates are as close as the tolerance asks, or more requests per run are needed than are allowed",
+    "effort": "the CPU seconds that were allowed are used up",
+    "interrupted": "it was interrupted",
 }
 
 
-#: The best rate, the worst, the lowest and highest undecided ones, all runs: see `bisect_verdicts`.
-Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tried", ...]]
+class Known(NamedTuple):
+    """What a search knows: see `bisect_verdicts`.
+
+    best, worst: the highest rate that certainly keeps the bounds, the lowest that certainly breaks one.
+    undecided: the lowest and the highest undecided rate between the two.
+    seen: where that is not certain, the highest rate that was seen to keep them, and the lowest seen to break one.
+    """
+
+    best: float | None = None
+    worst: float | None = None
+    undecided: tuple[float, float] | None = None
+    runs: tuple[Tried, ...] = ()
+    seen: tuple[float | None, float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +120,11 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     bound_per_second: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
     not_counted: requests that come but are in no load, in words.
-    complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
+    ended: why the search ended, a key of `ENDS`.
+    seen: between `rate` and `fails_from`, the highest rate that runs were seen to keep the bounds at, and the lowest at
+        which they were seen to break one, where that is not certain; None: there were no such runs.
+    effort_seconds: the CPU seconds that were allowed; None: no limit.
+    alone_ms: a request alone takes so long that no rate can keep the bounds; None: that is not so.
     stamp: what the cycles are exact against, and which keys are assumptions.
     """
 
@@ -112,8 +138,16 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     bound_per_second: float | None = None
     limits_per_second: Mapping[str, float] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
-    complete: bool = True
+    ended: str = "done"
+    seen: tuple[float | None, float | None] | None = None
+    effort_seconds: float | None = None
+    alone_ms: float | None = None
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the search ended by itself; otherwise `rate` and `fails_from` may lie further apart than asked."""
+        return self.ended == "done"
 
     @property
     def monotone(self) -> bool:
@@ -123,12 +157,21 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
         return low and all(run.kept is not True for run in self.runs if run.rate >= least) and most < least
 
 
-class SearchInterrupted(KeyboardInterrupt):
-    """A search was interrupted after its first run; `saturate` fills in what was `found` from the `known` runs."""
+class EffortSpent(Exception):
+    """The CPU seconds that a search may take are used up; `known`: what it knows by then."""
 
-    def __init__(self, known: Known) -> None:
+    known = Known()
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """A search was interrupted after its first run; `saturate` fills in what was `found` from the `known` runs.
+
+    by: what interrupted it: Ctrl-C, or the `SystemExit` of a signal that ends the process.
+    """
+
+    def __init__(self, known: Known, by: BaseException) -> None:
         super().__init__()
-        self.known = known
+        self.known, self.by = known, by
         self.found: Saturation | None = None
 
 
@@ -140,47 +183,84 @@ def bisect_verdicts(
     close: Callable[[float, float], bool],
     probes: int = 2,
     doublings: int = 0,
+    more: Callable[[], bool] | None = None,
+    look: Callable[[float], Tried] | None = None,
 ) -> Known:
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
     The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
-    are halved instead, so that the certain rates come as near to it as they can.
+    are halved instead, so that the certain rates come as near to it as they can. With `more`, which makes runs longer
+    or says that they are as long as may be, that is done coarsely first, and then again and again with longer runs.
+    Where no number of requests decides, `look` shows what runs are like there.
     """
-    search = _Search(judge)
+    search = _Search(judge, look, coarse=more is not None)
+    highs = [high * 2**each for each in range(doublings + 1)]
     try:
-        search.go(low, [high * 2**each for each in range(doublings + 1)], close, probes)
-    except KeyboardInterrupt:
+        search.go(low, highs, close, probes, more)
+    except EffortSpent as spent:
+        spent.known = search.known
+        raise
+    except (KeyboardInterrupt, SystemExit) as stop:
         if not search.runs:
             raise
-        raise SearchInterrupted(search.known) from None
+        raise SearchInterrupted(search.known, stop) from None
     return search.known
 
 
 class _Search:
-    """The ends of the bracket, and the undecided rates between them."""
+    """The ends of the bracket, and the undecided rates between them.
 
-    def __init__(self, judge: Callable[[float], Tried]) -> None:
-        self.judge, self.runs = judge, list[Tried]()
+    look: shows what runs are like where no number of requests decides.
+    verdicts: what verdicts say of the bounds that are not certain.
+    coarse: whether a quarter of the bracket is close enough to what is undecided.
+    """
+
+    def __init__(
+        self,
+        judge: Callable[[float], Tried],
+        look: Callable[[float], Tried] | None = None,
+        *,
+        coarse: bool = False,
+        verdicts: Mapping[str, bool] | None = None,
+    ) -> None:
+        self.judge, self.coarse, self.verdicts, self.runs = judge, coarse, verdicts or {}, list[Tried]()
         self.best: float | None = None
         self.worst: float | None = None
         self.undecided: tuple[float, float] | None = None
+        self.looked = None if look is None else _Search(look, coarse=coarse, verdicts=SEEN)
 
     @property
     def known(self) -> Known:
-        return self.best, self.worst, self.undecided, tuple(self.runs)
+        rates = [run.rate for run in self.between()]
+        undecided = (min(rates), max(rates)) if rates else None
+        if self.looked is None or not self.looked.runs:
+            return Known(self.best, self.worst, undecided, tuple(self.runs))
+        again = {run.rate for run in self.looked.runs}
+        runs = (*(run for run in self.runs if run.rate not in again), *self.looked.runs)
+        ends = (self.looked.best, self.best), (self.looked.worst, self.worst)
+        keeps, breaks = (None if seen == certain else seen for seen, certain in ends)
+        return Known(self.best, self.worst, undecided, runs, (keeps, breaks))
 
-    def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], probes: int) -> None:
+    def go(
+        self,
+        low: float,
+        highs: Sequence[float],
+        close: Callable[[float, float], bool],
+        probes: int,
+        more: Callable[[], bool] | None,
+    ) -> None:
         """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
-        first = self.kept(low)
-        self.note(low, first)
-        if first is False:
-            return
-        for high in highs:
-            self.note(high, self.kept(high))
-            if self.worst is not None:
-                break
-        while (middle := self.middle(close)) is not None:
-            self.note(middle, self.kept(middle))
+        while self.halve(low, highs, close):
+            parts, looked = [self], self.looked
+            if looked is not None and any(run.missing and not run.requests for run in self.between()):
+                looked.best, looked.worst = looked.best or self.best, looked.worst or self.worst
+                looked.halve(low, highs, close)
+                parts.append(looked)
+            if more is None or all(part.settled(close) for part in parts) or not more():
+                if not self.coarse:
+                    break
+                for part in parts:
+                    part.coarse = False
         if self.best is None:
             return
         for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
@@ -188,23 +268,53 @@ class _Search:
             if not any(isclose(run.rate, rate) for run in self.runs):
                 self.kept(rate)
 
+    def halve(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool]) -> bool:
+        """Halve the bracket until it is close, or undecided; False if `low` breaks the bound."""
+        self.undecided = None
+        if self.best is None and self.note(low) is False:
+            return False
+        for high in highs if self.worst is None else ():
+            if self.note(high) is False:
+                break
+        while (middle := self.middle(close)) is not None:
+            self.note(middle)
+        return True
+
+    def says(self, run: Tried) -> bool | None:
+        """Whether the run keeps the bounds."""
+        return self.verdicts.get(run.verdict, run.kept)
+
+    def between(self) -> list[Tried]:
+        """The undecided runs between the ends of the bracket."""
+        least, most = self.best or 0.0, self.worst or inf
+        return [run for run in self.runs if self.says(run) is None and least < run.rate < most]
+
+    def settled(self, close: Callable[[float, float], bool]) -> bool:
+        """Whether longer runs would not draw the bracket closer, or need not."""
+        if self.best is not None and self.worst is not None and close(self.best, self.worst):
+            return True
+        return all(run.missing and not run.requests for run in self.between())
+
     def kept(self, rate: float) -> bool | None:
         """Make a run at the rate, and say whether it keeps the bounds."""
-        self.runs.append(self.judge(rate))
-        return self.runs[-1].kept
+        run = self.judge(rate)
+        self.runs = [*(each for each in self.runs if each.rate != rate), run]
+        return self.says(run)
 
-    def note(self, rate: float, kept: bool | None) -> None:
+    def note(self, rate: float) -> bool | None:
         """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes that one worthless."""
         least, most = self.undecided or (inf, -inf)
+        kept = self.kept(rate)
         if kept is None:
             self.undecided = (min(least, rate), max(most, rate))
-            return
+            return None
         if kept:
             self.best = rate if self.best is None else max(self.best, rate)
         else:
             self.worst = rate if self.worst is None else min(self.worst, rate)
         if self.undecided is not None and (rate >= least if kept else rate <= most):
             self.undecided = None
+        return kept
 
     def middle(self, close: Callable[[float, float], bool]) -> float | None:
         """The next rate to try; None when all is close enough."""
@@ -213,7 +323,9 @@ class _Search:
         else:
             gaps = [(self.best, self.undecided[0]), (self.undecided[1], self.worst)]
         for lower, upper in gaps:
-            if lower is not None and upper is not None and not close(lower, upper):
+            if lower is None or upper is None or close(lower, upper):
+                continue
+            if not self.coarse or upper - lower > ((self.worst or upper) - (self.best or 0.0)) / 4:
                 return (lower + upper) / 2
         return None
 
@@ -374,6 +486,13 @@ def _bounds(saturation: Saturation) -> str:
 
 
 def _answer(saturation: Saturation) -> str:
+    if saturation.alone_ms is not None:
+        alone = f"{saturation.alone_ms:.3g} ms" if saturation.alone_ms >= 0.1 else f"{1e3 * saturation.alone_ms:.3g} us"
+        return f"no rate can keep {_bounds(saturation)}: one request alone takes {alone}"
+    return _known(saturation) if saturation.complete else f"so far: {_known(saturation)}"
+
+
+def _known(saturation: Saturation) -> str:
     bounds, between = _bounds(saturation), _between(saturation)
     if saturation.rate is None and saturation.fails_from is None:
         return f"no rate is known to keep {bounds}, nor to break it{between}"
@@ -395,21 +514,32 @@ def _between(saturation: Saturation) -> str:
         return ""
     low, high = saturation.undecided
     several = f"from {low:,.1f} to {high:,.1f}" if low < high else f"at {low:,.1f}"
-    return f"; {several} it is undecided"
+    keeps, breaks = saturation.seen or (None, None)
+    seen = [f"{keeps:,.1f} were seen to hold"] if keeps is not None else []
+    seen += [f"{breaks:,.1f} were seen to break it"] if breaks is not None else []
+    return f"; {several} it is undecided{'; ' * bool(seen)}{', '.join(seen)}{', not certain' * bool(seen)}"
 
 
 def _remarks(saturation: Saturation) -> list[str]:
     """Sentences that the reader needs to understand the answer."""
     lines = []
-    if not saturation.complete:
+    if saturation.ended == "interrupted":
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
+    if saturation.ended == "effort":
+        lines.append(
+            f"stopped after {saturation.effort_seconds:g} CPU seconds: the rates are those that were decided until "
+            "then, and a faster machine decides more; --effort allows more seconds"
+        )
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
         unless = ", but where that is undecided" if open_ else ""
         lines.append(f"a load of 1 or more is unstable without a run{unless}: more work comes than the machine can do")
     for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
         lines.append(f"undecided: at {number} rate{'s' * (number > 1)} {missing}")
-    unclear = [run for run in saturation.runs if run.kept is None and not run.missing]
+    if any(run.verdict in SEEN for run in saturation.runs):
+        lines.append("seen: what runs there show, by intervals of a queue as busy as the threads of the run; no proof")
+    least, most = saturation.rate or 0.0, saturation.fails_from or inf
+    unclear = [each for each in saturation.runs if each.kept is None and not each.missing and least < each.rate < most]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         # a queue that remembers for longer than its load says has no interval after so many requests either
@@ -417,7 +547,8 @@ def _remarks(saturation: Saturation) -> list[str]:
         most = f" (the lowest needs {needs:,})" if needs else ""
         kinds = [f"{_have(len(few))} too few requests for an interval{most}"] * bool(few)
         kinds += [f"{_have(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))
-        lines.append(f"undecided: {', '.join(kinds)}; --most-requests allows more")
+        more = "" if saturation.ended == "effort" else "; --most-requests allows more"
+        lines.append(f"undecided: {', '.join(kinds)}{more}")
     if not saturation.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines
@@ -429,7 +560,7 @@ def _have(number: int) -> str:
 
 def _data(saturation: Saturation) -> dict[str, Any]:
     """Plain data of schema `lstmsim/saturation/2`; rates per second, latencies in ms."""
-    return {"schema": "lstmsim/saturation/2", **plain(saturation)}
+    return {"schema": "lstmsim/saturation/2", **plain(saturation), "complete": saturation.complete}
 
 
 FORMS = Forms(_data, document, lambda saturation: plain(saturation.runs))
