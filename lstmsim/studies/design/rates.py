@@ -23,8 +23,6 @@ from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a rate is searched, or kept, in another way than before.
 _FORMAT = "lstmsim design rate 1"
-#: Relative tolerance of rates.
-_TOLERANCE = 0.01
 
 
 class Borne(NamedTuple):
@@ -77,7 +75,7 @@ class Question(NamedTuple):
             return Borne(None, self.at_rate, keeps)
         if beat is not None and judge_rate(self.scenario, self.bound_ms, beat, **asked).kept is False:
             return Borne(None, beat, keeps)
-        found = saturate(self.scenario, self.bound_ms, tolerance=_TOLERANCE, **asked)
+        found = saturate(self.scenario, self.bound_ms, tolerance=0.01, **asked)
         return Borne(found.rate, found.fails_from, keeps)
 
     def key(self, settings: Sequence[str], beat: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, inf, log2
 from time import process_time
 from typing import Any
@@ -26,8 +27,6 @@ from lstmsim.traffic.latencies import Distribution
 MOST_REQUESTS = 1_000_000
 #: CPU seconds of a search, unless its runs are bounded by `most_requests`.
 EFFORT_SECONDS = 20.0
-#: A search whose effort is bounded begins with runs of this many times the fewest requests.
-_TIMES_FIRST = 4
 #: A run begins with so many at least, and has this many times as many whenever that does not tell.
 FIRST_REQUESTS = 2_000
 _TIMES = 4
@@ -56,12 +55,11 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     (Wilson's interval of the share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`,
     `patience`), `high` is doubled, unless it is given, until a bound is broken.
 
-    With an `effort` all rates are searched with few requests first, and with four times as many as long as the bracket
-    is not close. The clock only ends the search, so who has less time knows less, and nothing else.
+    With an `effort` that is done with few requests first, and again with four times as many. The clock only ends the
+    search: less time means that less is known, and nothing else.
 
     `InputError` for a scenario without rates, for clients who wait for answers, and for tenants that are not there.
-    Ctrl-C after the first run, or a signal that ends the process in order, is a `SearchInterrupted`, whose `found` is
-    the answer as far as it is known.
+    Ctrl-C or SIGTERM after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
@@ -83,25 +81,22 @@ def _saturate(request: SaturateRequest, clock: Callable[[], float]) -> saturatio
     runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), watch, request.most_requests)
     ends = runs.ends(low, high, tolerance)
     if watch.seconds is not None:
-        runs.sizes = runs.sizes[0], min(runs.sizes[1], _TIMES_FIRST * runs.sizes[0])
+        runs.sizes = runs.sizes[0], min(runs.sizes[1], _TIMES * runs.sizes[0])
     watch.about = 6 + 2 * max(0, ceil(log2((ends[1] - ends[0]) / (tolerance * ends[1]))))
     doublings = _DOUBLINGS if runs.leaving and high is None else 0
 
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * upper
 
-    longer = None if watch.seconds is None else runs.longer
-
     def found(known: saturation.Known, ended: str) -> saturation.Saturation:
         alone = runs.alone_beyond() if known.best is None and known.worst == ends[0] else None
-        answer = replace(runs.answer(known), ended=ended, seen=known.seen, effort_seconds=watch.seconds)
-        return replace(answer, alone_ms=alone)
+        more = {"ended": ended, "seen": known.seen, "effort_seconds": watch.seconds, "alone_ms": alone}
+        return replace(runs.answer(known), **more)  # type: ignore[arg-type]
 
+    how: dict[str, Any] = {"close": close, "doublings": doublings, "look": partial(runs.judge, seen=True)}
     try:
-        known = saturation.bisect_verdicts(
-            runs.judge, *ends, close=close, doublings=doublings, more=longer, look=runs.look
-        )
-        return found(known, "done")
+        more = None if watch.seconds is None else runs.longer
+        return found(saturation.bisect_verdicts(runs.judge, *ends, more=more, **how), "done")
     except saturation.EffortSpent as spent:
         return found(spent.known, "effort")
     except saturation.SearchInterrupted as stopped:
@@ -137,10 +132,7 @@ def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
 
 @dataclass
 class _Watch:
-    """The CPU seconds that a search may take (None: no limit), and how far it is.
-
-    done, about: rates that are judged, with the present one, and about how many there will be.
-    """
+    """The CPU seconds that a search may take (None: no limit), and of about how many rates which one is judged."""
 
     seconds: float | None
     clock: Callable[[], float]
@@ -181,7 +173,7 @@ class _Runs:
     rates: Mapping[str, float]
     watch: _Watch
     most_requests: int | None
-    known: dict[tuple[float, int, bool], saturation.Tried] = field(default_factory=dict)
+    known: dict[tuple[float, int], saturation.Tried] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """`InputError` for a question that cannot be judged."""
@@ -237,22 +229,17 @@ class _Runs:
 
     def alone_beyond(self) -> float | None:
         """The ms that requests take alone, if that breaks a bound at any rate; None: it does not."""
-        scenario, most = self.drawn.scenario, 1 - self.percentile / 100
-        parts = []
+        scenario, kinds = self.drawn.scenario, []
         for job in scenario.jobs if not self.leaving else ():
             offer = scenario.offers[job.tenant]
             weight = offer.rate_per_second * dict(offer.lengths).get(job.steps, 1.0)
             ms = least_latency(scenario.chip, job) / (scenario.chip.frequency_mhz * 1e3)
-            parts.append((ms, weight, offer.entry or job.tenant))
-        for name, bound in [(None, self.bound_ms), *self.bounds_ms.items()]:
-            own = [(ms, weight) for ms, weight, entry in parts if name in (None, entry)]
-            beyond, whole = 0.0, sum(weight for _, weight in own)
-            for ms, weight in sorted(own, reverse=True):
-                beyond += weight
-                if bound is not None and beyond > most * whole:
-                    if ms > bound:
-                        return ms
-                    break
+            kinds.append((ms, weight, offer.entry or job.tenant))
+        for name, bound in [(None, self.bound_ms or inf), *self.bounds_ms.items()]:
+            own = [(ms, weight) for ms, weight, entry in kinds if name in (None, entry)]
+            beyond = [each for each in own if each[0] > bound]
+            if sum(weight for _, weight in beyond) > (1 - self.percentile / 100) * sum(weight for _, weight in own):
+                return min(beyond)[0]
         return None
 
     def longer(self) -> bool:
@@ -261,16 +248,8 @@ class _Runs:
         changed, self.sizes = more > self.sizes[1], (self.sizes[1], more)
         return changed
 
-    def judge(self, rate: float) -> saturation.Tried:
-        """Judge one rate."""
-        return self._judge(rate, seen=False)
-
-    def look(self, rate: float) -> saturation.Tried:
-        """Say what runs at a rate show, where it is not known whether the load is below 1."""
-        return self._judge(rate, seen=True)
-
-    def _judge(self, rate: float, *, seen: bool) -> saturation.Tried:
-        """Judge one rate, by as many requests as its verdict needs."""
+    def judge(self, rate: float, *, seen: bool = False) -> saturation.Tried:
+        """Judge one rate, by as many requests as its verdict needs; seen: also where nothing is certain."""
         self.watch(0, 1)
         self.watch.done += 1
         offered = load_of(self.scenario, [*self.overrides, *rate_overrides(self.rates, rate)], self.most)
@@ -283,9 +262,9 @@ class _Runs:
             return saturation.Tried(rate, None, saturation.VERDICTS["unstable"], verdict="unstable", load=load)
         needs, (size, most) = self._needs(offered.relaxation), self.sizes
         while True:
-            tried = self.known.get((rate, size, seen))
-            if tried is None:
-                tried = self.known[rate, size, seen] = self._tried(rate, load, size, offered.unsure)
+            if (rate, size) not in self.known:
+                self.known[rate, size] = self._tried(rate, load, size, offered.unsure)
+            tried = self.known[rate, size]
             following = min(most, self._next(size, needs, tried))
             if tried.kept is not None or tried.verdict in saturation.SEEN or tried.missing or following <= size:
                 return replace(tried, needs=needs, missing=tried.missing or offered.unsure)

@@ -31,21 +31,9 @@ VERDICTS: Mapping[str, bool | None] = {
 #: What runs show of a bound where it is not known whether the load is below 1: nothing certain.
 SEEN = {"seen below": True, "seen above": False}
 
-#: Why a search ended.
-ENDS = {
-    "done": "the rates are as close as the tolerance asks, or more requests per run are needed than are allowed",
-    "effort": "the CPU seconds that were allowed are used up",
-    "interrupted": "it was interrupted",
-}
-
 
 class Known(NamedTuple):
-    """What a search knows: see `bisect_verdicts`.
-
-    best, worst: the highest rate that certainly keeps the bounds, the lowest that certainly breaks one.
-    undecided: the lowest and the highest undecided rate between the two.
-    seen: where that is not certain, the highest rate that was seen to keep them, and the lowest seen to break one.
-    """
+    """The ends of a bracket, the lowest and the highest undecided rate between them, all runs, `Saturation.seen`."""
 
     best: float | None = None
     worst: float | None = None
@@ -120,9 +108,9 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     bound_per_second: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
     not_counted: requests that come but are in no load, in words.
-    ended: why the search ended, a key of `ENDS`.
-    seen: between `rate` and `fails_from`, the highest rate that runs were seen to keep the bounds at, and the lowest at
-        which they were seen to break one, where that is not certain; None: there were no such runs.
+    ended: why the search ended: `done`, `effort` (the CPU seconds that were allowed are used up), or `interrupted`.
+    seen: the highest rate at which a run kept the bounds, and the lowest at which one broke them, where that is not
+        certain; None: there were no such runs.
     effort_seconds: the CPU seconds that were allowed; None: no limit.
     alone_ms: a request alone takes so long that no rate can keep the bounds; None: that is not so.
     stamp: what the cycles are exact against, and which keys are assumptions.
@@ -164,10 +152,7 @@ class EffortSpent(Exception):
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """A search was interrupted after its first run; `saturate` fills in what was `found` from the `known` runs.
-
-    by: what interrupted it: Ctrl-C, or the `SystemExit` of a signal that ends the process.
-    """
+    """A search was interrupted after its first run, `by` Ctrl-C or a signal; `saturate` fills in what was `found`."""
 
     def __init__(self, known: Known, by: BaseException) -> None:
         super().__init__()
@@ -189,94 +174,75 @@ def bisect_verdicts(
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
     The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
-    are halved instead, so that the certain rates come as near to it as they can. With `more`, which makes runs longer
-    or says that they are as long as may be, that is done coarsely first, and then again and again with longer runs.
-    Where no number of requests decides, `look` shows what runs are like there.
+    are halved instead, so that the certain rates come as near to it as they can. With `more`, which lets runs be longer
+    if it can, that is done coarsely, and again and again. Where no number of requests decides, `look` shows runs.
     """
-    search = _Search(judge, look, coarse=more is not None)
-    highs = [high * 2**each for each in range(doublings + 1)]
+    search, looked = _Search(judge), _Search(look or judge, SEEN)
+    highs, coarse = [high * 2**each for each in range(doublings + 1)], more is not None
     try:
-        search.go(low, highs, close, probes, more)
+        while search.halve(low, highs, close, coarse):
+            parts = [search]
+            if look is not None and any(run.missing and not run.requests for run in search.between()):
+                parts.append(looked.inside(search))
+                looked.halve(low, highs, close, coarse)
+            if more is None or all(part.settled(close) for part in parts) or not more():
+                if not coarse:
+                    break
+                coarse = False
+        search.probe(low, probes)
     except EffortSpent as spent:
-        spent.known = search.known
+        spent.known = search.known(looked)
         raise
     except (KeyboardInterrupt, SystemExit) as stop:
         if not search.runs:
             raise
-        raise SearchInterrupted(search.known, stop) from None
-    return search.known
+        raise SearchInterrupted(search.known(looked), stop) from None
+    return search.known(looked)
 
 
 class _Search:
-    """The ends of the bracket, and the undecided rates between them.
+    """The ends of the bracket, and the undecided rates between them; verdicts: what some say that are not certain."""
 
-    look: shows what runs are like where no number of requests decides.
-    verdicts: what verdicts say of the bounds that are not certain.
-    coarse: whether a quarter of the bracket is close enough to what is undecided.
-    """
-
-    def __init__(
-        self,
-        judge: Callable[[float], Tried],
-        look: Callable[[float], Tried] | None = None,
-        *,
-        coarse: bool = False,
-        verdicts: Mapping[str, bool] | None = None,
-    ) -> None:
-        self.judge, self.coarse, self.verdicts, self.runs = judge, coarse, verdicts or {}, list[Tried]()
+    def __init__(self, judge: Callable[[float], Tried], verdicts: Mapping[str, bool] | None = None) -> None:
+        self.judge, self.verdicts, self.runs = judge, verdicts or {}, list[Tried]()
         self.best: float | None = None
         self.worst: float | None = None
         self.undecided: tuple[float, float] | None = None
-        self.looked = None if look is None else _Search(look, coarse=coarse, verdicts=SEEN)
 
-    @property
-    def known(self) -> Known:
-        rates = [run.rate for run in self.between()]
-        undecided = (min(rates), max(rates)) if rates else None
-        if self.looked is None or not self.looked.runs:
-            return Known(self.best, self.worst, undecided, tuple(self.runs))
-        again = {run.rate for run in self.looked.runs}
-        runs = (*(run for run in self.runs if run.rate not in again), *self.looked.runs)
-        ends = (self.looked.best, self.best), (self.looked.worst, self.worst)
+    def known(self, looked: _Search) -> Known:
+        """Give what is certain, and what was seen where nothing is."""
+        rates, again = [run.rate for run in self.between()], {run.rate for run in looked.runs}
+        runs = (*(run for run in self.runs if run.rate not in again), *looked.runs)
+        ends = (looked.best, self.best), (looked.worst, self.worst)
         keeps, breaks = (None if seen == certain else seen for seen, certain in ends)
-        return Known(self.best, self.worst, undecided, runs, (keeps, breaks))
+        undecided = (min(rates), max(rates)) if rates else None
+        return Known(self.best, self.worst, undecided, runs, (keeps, breaks) if looked.runs else None)
 
-    def go(
-        self,
-        low: float,
-        highs: Sequence[float],
-        close: Callable[[float, float], bool],
-        probes: int,
-        more: Callable[[], bool] | None,
-    ) -> None:
-        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
-        while self.halve(low, highs, close):
-            parts, looked = [self], self.looked
-            if looked is not None and any(run.missing and not run.requests for run in self.between()):
-                looked.best, looked.worst = looked.best or self.best, looked.worst or self.worst
-                looked.halve(low, highs, close)
-                parts.append(looked)
-            if more is None or all(part.settled(close) for part in parts) or not more():
-                if not self.coarse:
-                    break
-                for part in parts:
-                    part.coarse = False
-        if self.best is None:
-            return
-        for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
+    def inside(self, certain: _Search) -> _Search:
+        """Take over what is certain."""
+        self.best = max((each for each in (self.best, certain.best) if each is not None), default=None)
+        self.worst = min((each for each in (self.worst, certain.worst) if each is not None), default=None)
+        return self
+
+    def probe(self, low: float, probes: int) -> None:
+        """Look at rates below the bracket."""
+        for place in range(1, probes + 1) if self.best is not None else ():
+            rate = low + ((self.best or low) - low) * place / (probes + 1)
             # a middle of the bracket is there already, whatever the last digits of either
             if not any(isclose(run.rate, rate) for run in self.runs):
                 self.kept(rate)
 
-    def halve(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool]) -> bool:
-        """Halve the bracket until it is close, or undecided; False if `low` breaks the bound."""
+    def halve(
+        self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], coarse: bool = False
+    ) -> bool:
+        """Halve the bracket until it is close, or coarsely so; False if `low` breaks the bound."""
         self.undecided = None
         if self.best is None and self.note(low) is False:
             return False
         for high in highs if self.worst is None else ():
             if self.note(high) is False:
                 break
-        while (middle := self.middle(close)) is not None:
+        while (middle := self.middle(close, coarse)) is not None:
             self.note(middle)
         return True
 
@@ -316,8 +282,8 @@ class _Search:
             self.undecided = None
         return kept
 
-    def middle(self, close: Callable[[float, float], bool]) -> float | None:
-        """The next rate to try; None when all is close enough."""
+    def middle(self, close: Callable[[float, float], bool], coarse: bool) -> float | None:
+        """The next rate to try; None when all is close enough: coarsely, a quarter of the bracket is."""
         if self.undecided is None:
             gaps = [(self.best, self.worst)]
         else:
@@ -325,7 +291,7 @@ class _Search:
         for lower, upper in gaps:
             if lower is None or upper is None or close(lower, upper):
                 continue
-            if not self.coarse or upper - lower > ((self.worst or upper) - (self.best or 0.0)) / 4:
+            if not coarse or upper - lower > ((self.worst or upper) - (self.best or 0.0)) / 4:
                 return (lower + upper) / 2
         return None
 
@@ -538,8 +504,8 @@ def _remarks(saturation: Saturation) -> list[str]:
         lines.append(f"undecided: at {number} rate{'s' * (number > 1)} {missing}")
     if any(run.verdict in SEEN for run in saturation.runs):
         lines.append("seen: what runs there show, by intervals of a queue as busy as the threads of the run; no proof")
-    least, most = saturation.rate or 0.0, saturation.fails_from or inf
-    unclear = [each for each in saturation.runs if each.kept is None and not each.missing and least < each.rate < most]
+    low, high = saturation.rate or 0.0, saturation.fails_from or inf
+    unclear = [each for each in saturation.runs if each.kept is None and not each.missing and low < each.rate < high]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         # a queue that remembers for longer than its load says has no interval after so many requests either
