@@ -127,12 +127,10 @@ class Traffic:
 
     def believed(self) -> Traffic:
         """Take the machine to keep up, with a queue as busy as the threads of a run, unless the run itself grows."""
-        if self.load is None:
-            return self
+        assert self.load is not None, "only a load may be unsure"
         certain = self.load.rate_per_second / self.load.bound_per_second
-        return replace(
-            self, load=replace(self.load, offered=certain, relaxation=1.0, windows=True, unsure=""), apart={}
-        )
+        load = replace(self.load, offered=certain, relaxation=1.0, windows=True, unsure="")
+        return replace(self, load=load, apart={})
 
 
 class Round(NamedTuple):

@@ -53,7 +53,7 @@ class ChipRate:
     energy_nj: of a request that runs alone, on average, relative (docs of `lstmsim fit`); None: not known of this
         machine.
     reason: why the chip has no answer; empty: it has one.
-    ended: why its search ended, a key of `lstmsim.studies.serve.saturation.ENDS`.
+    ended: as that of a `Saturation`.
     """
 
     chip: str
@@ -359,11 +359,8 @@ def document(found: ChipRates) -> Document:
         for each in found.rates
     ]
     said = [f"{each.called}: {each.reason}" for each in found.rates if each.reason]
-    if stopped := sum(each.ended == "effort" for each in found.rates):
-        ended = "1 search" if stopped == 1 else f"{stopped} searches"
-        said.append(
-            f"{ended} ended when the CPU seconds were used up, with the rates known by then: --effort allows more"
-        )
+    stopped = sum(each.ended == "effort" for each in found.rates)
+    said += [f"searches that ended with their CPU seconds: {stopped}; --effort allows more seconds"] * bool(stopped)
     whole = sum(each.simulated for each in found.rates)
     said.append(
         f"{whole:,} requests were simulated, of each rate the longest run. `requests`: so many had the run by whose "

@@ -366,7 +366,8 @@ def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
 def least_latency(chip: Chip, job: Job) -> int:
     """Give the cycles that a job takes at least, in any company: alone on its best cores, in a batch of any size."""
     if job.batching is None:
-        return min(alone(chip, choice).latency_cycles for choice in _choices(chip, bare(job)))
+        choices = [job] if one_by_one(chip) else _choices(chip, bare(job))
+        return min(alone(chip, choice).latency_cycles for choice in choices)
     sizes = (replace(in_company(job), batch=size) for size in range(1, job.batching.max_batch_size + 1))
     return min(least_latency(chip, one) for one in sizes) * (job.steps if job.batching.in_rounds else 1)
 

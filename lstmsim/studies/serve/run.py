@@ -243,10 +243,7 @@ def serve_loaded(
     until_half_width: float | None = None,
     believed: bool = False,
 ) -> Served:
-    """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`.
-
-    believed: whether the run is believed where it is not known if the load is below 1 (`Traffic.believed`).
-    """
+    """Serve requests that have been read, once; as `serve` after `check_wanted`. believed: as `Traffic.believed`."""
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     refuse(wrong_value("window", window, Annotated[int, Key(low=len(jobs), high=MOST_WINDOW)]))
     program = serving_program(chip, jobs, templates=True)

@@ -88,19 +88,17 @@ def _saturate(request: SaturateRequest, clock: Callable[[], float]) -> saturatio
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * upper
 
-    def found(known: saturation.Known, ended: str) -> saturation.Saturation:
-        alone = runs.alone_beyond() if known.best is None and known.worst == ends[0] else None
-        more = {"ended": ended, "seen": known.seen, "effort_seconds": watch.seconds, "alone_ms": alone}
-        return replace(runs.answer(known), **more)  # type: ignore[arg-type]
+    def found(known: saturation.Known) -> saturation.Saturation:
+        alone = runs.alone_beyond() if known.best is None else None
+        answer = replace(runs.answer(known), ended=known.ended, seen=known.seen)
+        return replace(answer, effort_seconds=watch.seconds, alone_ms=alone)
 
     how: dict[str, Any] = {"close": close, "doublings": doublings, "look": partial(runs.judge, seen=True)}
     try:
         more = None if watch.seconds is None else runs.longer
-        return found(saturation.bisect_verdicts(runs.judge, *ends, more=more, **how), "done")
-    except saturation.EffortSpent as spent:
-        return found(spent.known, "effort")
+        return found(saturation.bisect_verdicts(runs.judge, *ends, more=more, **how))
     except saturation.SearchInterrupted as stopped:
-        stopped.found = found(stopped.known, "interrupted")
+        stopped.found = found(stopped.known)
         raise
 
 
@@ -221,7 +219,7 @@ class _Runs:
 
     def answer(self, known: saturation.Known) -> saturation.Saturation:
         """Give the result of these runs."""
-        best, worst, undecided, runs, _ = known
+        best, worst, undecided, runs, *_ = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
         return saturation.Saturation(
             best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp

@@ -33,13 +33,14 @@ SEEN = {"seen below": True, "seen above": False}
 
 
 class Known(NamedTuple):
-    """The ends of a bracket, the lowest and the highest undecided rate between them, all runs, `Saturation.seen`."""
+    """The ends of a bracket, the lowest and the highest undecided rate in it, all runs; the rest as in `Saturation`."""
 
-    best: float | None = None
-    worst: float | None = None
-    undecided: tuple[float, float] | None = None
-    runs: tuple[Tried, ...] = ()
-    seen: tuple[float | None, float | None] | None = None
+    best: float | None
+    worst: float | None
+    undecided: tuple[float, float] | None
+    runs: tuple[Tried, ...]
+    seen: tuple[float | None, float | None] | None
+    ended: str
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
 
 
 class EffortSpent(Exception):
-    """The CPU seconds that a search may take are used up; `known`: what it knows by then."""
-
-    known = Known()
+    """The CPU seconds that a search may take are used up."""
 
 
 class SearchInterrupted(KeyboardInterrupt):
@@ -190,14 +189,13 @@ def bisect_verdicts(
                     break
                 coarse = False
         search.probe(low, probes)
-    except EffortSpent as spent:
-        spent.known = search.known(looked)
-        raise
+    except EffortSpent:
+        return search.known(looked, "effort")
     except (KeyboardInterrupt, SystemExit) as stop:
         if not search.runs:
             raise
-        raise SearchInterrupted(search.known(looked), stop) from None
-    return search.known(looked)
+        raise SearchInterrupted(search.known(looked, "interrupted"), stop) from None
+    return search.known(looked, "done")
 
 
 class _Search:
@@ -209,14 +207,14 @@ class _Search:
         self.worst: float | None = None
         self.undecided: tuple[float, float] | None = None
 
-    def known(self, looked: _Search) -> Known:
+    def known(self, looked: _Search, ended: str) -> Known:
         """Give what is certain, and what was seen where nothing is."""
         rates, again = [run.rate for run in self.between()], {run.rate for run in looked.runs}
         runs = (*(run for run in self.runs if run.rate not in again), *looked.runs)
         ends = (looked.best, self.best), (looked.worst, self.worst)
         keeps, breaks = (None if seen == certain else seen for seen, certain in ends)
         undecided = (min(rates), max(rates)) if rates else None
-        return Known(self.best, self.worst, undecided, runs, (keeps, breaks) if looked.runs else None)
+        return Known(self.best, self.worst, undecided, runs, (keeps, breaks) if looked.runs else None, ended)
 
     def inside(self, certain: _Search) -> _Search:
         """Take over what is certain."""
@@ -246,26 +244,22 @@ class _Search:
             self.note(middle)
         return True
 
-    def says(self, run: Tried) -> bool | None:
-        """Whether the run keeps the bounds."""
-        return self.verdicts.get(run.verdict, run.kept)
-
     def between(self) -> list[Tried]:
         """The undecided runs between the ends of the bracket."""
         least, most = self.best or 0.0, self.worst or inf
-        return [run for run in self.runs if self.says(run) is None and least < run.rate < most]
+        open_ = (run for run in self.runs if self.verdicts.get(run.verdict, run.kept) is None)
+        return [run for run in open_ if least < run.rate < most]
 
     def settled(self, close: Callable[[float, float], bool]) -> bool:
         """Whether longer runs would not draw the bracket closer, or need not."""
-        if self.best is not None and self.worst is not None and close(self.best, self.worst):
-            return True
-        return all(run.missing and not run.requests for run in self.between())
+        near = self.best is not None and self.worst is not None and close(self.best, self.worst)
+        return near or all(run.missing and not run.requests for run in self.between())
 
     def kept(self, rate: float) -> bool | None:
         """Make a run at the rate, and say whether it keeps the bounds."""
         run = self.judge(rate)
         self.runs = [*(each for each in self.runs if each.rate != rate), run]
-        return self.says(run)
+        return self.verdicts.get(run.verdict, run.kept)
 
     def note(self, rate: float) -> bool | None:
         """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes that one worthless."""
