@@ -51,9 +51,9 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
     its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
     do, or its queue grows, is unstable and keeps no bound. Where it is not known whether the load is below 1, runs show
-    what they show: `seen`. If more than 1 - percentile of the requests are rejected
-    (Wilson's interval of the share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`,
-    `patience`), `high` is doubled, unless it is given, until a bound is broken.
+    what is `seen`, not certain. If more than 1 - percentile of the requests are rejected (Wilson's interval of the
+    share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`, `patience`), `high` is
+    doubled, unless it is given, until a bound is broken.
 
     With an `effort` that is done with few requests first, and again with four times as many. The clock only ends the
     search: less time means that less is known, and nothing else.
@@ -67,16 +67,11 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     >>> answer.bound_per_second > answer.rate > 1e5
     True
     """
-    return _saturate(request, process_time)
-
-
-def _saturate(request: SaturateRequest, clock: Callable[[], float]) -> saturation.Saturation:
-    """Search with a clock that counts the CPU seconds of the effort."""
     bounds, low, high, tolerance = dict(request.bounds_ms or {}), request.low, request.high, request.tolerance
     refuse(*(wrong_value("a name in bounds_ms", name, str) for name in bounds))
     refuse(*(wrong_value(f"bound of {show(name)}", each, float) for name, each in bounds.items()))
     bounded = request.effort is None and request.most_requests is not None
-    watch = _Watch(None if bounded else request.effort or EFFORT_SECONDS, clock, request.progress)
+    watch = _Watch(None if bounded else request.effort or EFFORT_SECONDS, request.progress)
     asked = drawn_anew(request.scenario), tuple(request.overrides)
     runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), watch, request.most_requests)
     ends = runs.ends(low, high, tolerance)
@@ -118,7 +113,7 @@ def judge_rate(
     'below'
     """
     asked = drawn_anew(scenario), tuple(overrides)
-    runs = _Runs(*asked, bound_ms, {}, percentile, rates_of(*asked), _Watch(None, process_time, None), most_requests)
+    runs = _Runs(*asked, bound_ms, {}, percentile, rates_of(*asked), _Watch(None, None), most_requests)
     return runs.judge(rate)
 
 
@@ -133,13 +128,12 @@ class _Watch:
     """The CPU seconds that a search may take (None: no limit), and of about how many rates which one is judged."""
 
     seconds: float | None
-    clock: Callable[[], float]
     progress: Callable[[int, int], None] | None
     done: int = 0
     about: int = 1
 
     def __post_init__(self) -> None:
-        self._began = self.clock()
+        self._began = process_time()
         if self.progress is not None:
             self.progress(0, 1000)
 
@@ -147,7 +141,7 @@ class _Watch:
         """Report that so many requests of a run are served; `EffortSpent` if there is no time for more."""
         part = min(max(0, self.done - 1) + requests / of, self.about) / self.about
         if self.seconds is not None:
-            part = (self.clock() - self._began) / self.seconds
+            part = (process_time() - self._began) / self.seconds
             if part >= 1:
                 raise saturation.EffortSpent
         if self.progress is not None:

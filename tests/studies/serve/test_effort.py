@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from lstmsim.studies.serve.request import SaturateRequest
-from lstmsim.studies.serve.saturate import EFFORT_SECONDS, _saturate, _Watch
+import lstmsim
+from lstmsim.studies.serve.saturate import EFFORT_SECONDS, _Watch
 from lstmsim.studies.serve.saturation import Known, Saturation, Tried, bisect_verdicts
 
+#: Its function has the same name.
+module = sys.modules["lstmsim.studies.serve.saturate"]
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
 JOB: dict[str, Any] = {"name": "a", "model": "lstm-256", "steps": 2, "arrival": POISSON}
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [JOB]}
@@ -29,8 +32,14 @@ def ticking(seconds: float = 1.0) -> Callable[[], float]:
     return clock
 
 
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU seconds of a search are those of the tests' clock."""
+    monkeypatch.setattr(module, "process_time", ticking())
+
+
 def stopped(effort: float | None, **more: Any) -> Saturation:
-    return _saturate(SaturateRequest(SCENARIO, BOUND_MS, effort=effort, percentile=90.0, **more), ticking())
+    return lstmsim.saturate(SCENARIO, BOUND_MS, effort=effort, percentile=90.0, **more)
 
 
 @pytest.mark.slow
@@ -68,10 +77,14 @@ def test_an_answer_that_is_near_enough_depends_on_no_clock() -> None:
 
 @pytest.mark.slow
 @pytest.mark.needs_core
-def test_a_number_of_requests_alone_needs_no_clock_and_without_it_there_is_a_limit() -> None:
-    asked = SaturateRequest(SCENARIO, BOUND_MS, most_requests=1000, tolerance=0.5, percentile=90.0)
-    clocks = iter([0.0])  # to look at it once more would be an error
-    answer = _saturate(asked, lambda: next(clocks))
+def test_a_number_of_requests_alone_needs_no_clock_and_without_it_there_is_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        looks = iter([0.0])
+        # to look at the clock once more would be an error
+        patch.setattr(module, "process_time", lambda: next(looks))
+        answer = stopped(None, most_requests=1000, tolerance=0.5)
     assert (answer.effort_seconds, answer.complete) == (None, True)
     assert max(run.requests for run in answer.runs) == 1000
     assert stopped(None).effort_seconds == EFFORT_SECONDS == 20
@@ -89,7 +102,7 @@ def test_progress_is_there_before_the_first_run_and_while_it_lasts() -> None:
 
 def test_progress_without_a_clock_counts_rates_and_the_requests_of_the_present_one() -> None:
     seen: list[tuple[int, int]] = []
-    watch = _Watch(None, ticking(), lambda done, of: seen.append((done, of)), about=4)
+    watch = _Watch(None, lambda done, of: seen.append((done, of)), about=4)
     for done, requests in ((0, 0), (1, 0), (1, 500), (1, 1000), (2, 250), (9, 10)):
         watch.done = done
         watch(requests, 1000)
