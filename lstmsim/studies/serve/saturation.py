@@ -485,17 +485,15 @@ def _remarks(saturation: Saturation) -> list[str]:
     lines = []
     if saturation.ended == "interrupted":
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
-    if saturation.ended == "effort":
-        lines.append(
-            f"stopped after {saturation.effort_seconds:g} CPU seconds: the rates are those that were decided until "
-            "then, and a faster machine decides more; --effort allows more seconds"
-        )
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
         unless = ", but where that is undecided" if open_ else ""
         lines.append(f"a load of 1 or more is unstable without a run{unless}: more work comes than the machine can do")
     for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
         lines.append(f"undecided: at {number} rate{'s' * (number > 1)} {missing}")
+    if saturation.ended == "effort":
+        spent = f"stopped after {saturation.effort_seconds:g} CPU seconds with the rates that were decided until then"
+        lines.append(f"{spent}: a faster machine decides more, and --effort allows more seconds")
     if any(run.verdict in SEEN for run in saturation.runs):
         lines.append("seen: what runs there show, by intervals of a queue as busy as the threads of the run; no proof")
     low, high = saturation.rate or 0.0, saturation.fails_from or inf

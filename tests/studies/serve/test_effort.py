@@ -56,7 +56,7 @@ def test_who_has_more_seconds_goes_on_where_the_others_stopped() -> None:
     assert short.rate <= long_.rate < long_.fails_from <= (short.fails_from or long_.fails_from)
     text = " ".join(Saturation.to_text(short).split())
     assert text.startswith("so far: ")
-    assert "stopped after 9 CPU seconds: the rates are those that were decided until then" in text
+    assert "stopped after 9 CPU seconds with the rates that were decided until then" in text
     assert "--effort allows more seconds" in text
     assert "--most-requests" not in text
 
