@@ -272,6 +272,8 @@ def _limit(found: Saturation, bound: float, longest: float) -> str:
         return f"a request alone takes {longest:.3g} ms"
     failed = [each for each in found.runs if each.rate == found.fails_from]
     resource = min(found.limits_per_second.items(), key=lambda item: item[1], default=("", 0.0))[0]
+    if failed and failed[0].verdict == "unstable" and found.ended == "effort":
+        return "cannot tell: the CPU seconds are used up"
     if failed and failed[0].verdict == "unstable":
         return "no faster from a backlog" if resource == "saturated" else f"{resource} used up"
     if found.rate is None or found.fails_from is None:

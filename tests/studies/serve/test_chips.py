@@ -9,7 +9,8 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.chips import ChipRate, ChipRates
+from lstmsim.studies.serve.chips import ChipRate, ChipRates, _limit
+from lstmsim.studies.serve.saturation import Saturation, Tried
 
 MODEL = {"name": "m", "layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 JOB = {"model": MODEL, "steps": 4, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
@@ -41,6 +42,13 @@ def test_what_limits_a_chip_is_said(found: ChipRates) -> None:
     short = lstmsim.saturate_chips(SCENARIO, 0.001, ["edge"], **QUICK)
     assert short.at(0.001)[1].limit.startswith("a request alone takes 0.0")
     assert short.at(0.001)[1].rate is None
+
+
+def test_what_limits_a_chip_is_not_known_before_its_search_is_done() -> None:
+    runs = Tried(5.0, 0.4, True, verdict="below"), Tried(9.0, None, False, verdict="unstable")
+    whole = Saturation(5.0, 9.0, 0.5, runs, bound_per_second=9.0, limits_per_second={"threads": 9.0})
+    assert _limit(whole, 0.5, 0.1) == "threads used up"
+    assert _limit(replace(whole, ended="effort"), 0.5, 0.1) == "cannot tell: the CPU seconds are used up"
 
 
 def _rates(*brackets: tuple[float | None, float | None]) -> ChipRates:
