@@ -111,10 +111,11 @@ def saturate_command(
     that the machine could possibly serve, with the same random numbers at every rate. A run goes on until the 95 %
     interval of the percentile lies on one side of the bound; if it never does, the answer calls the rate undecided. A
     rate with more work than the machine can do is called unstable. If so many requests are rejected (queue_limit,
-    patience) that the share of served ones is below the percentile, the bound is broken, too. Ctrl-C shows the rates
-    judged so far, and the answer as far as it is known. With --chip a table shows the rate of the file's chip and of
-    the others, what limits it, and the chip with the highest rate if that can be told. With --batch a chip has a row
-    for every largest batch size. The searches run in several processes.
+    patience) that the share of served ones is below the percentile, the bound is broken, too. Where it is not known
+    whether the machine keeps up, runs are made, and what was seen is called "not certain". After --effort CPU seconds,
+    and on Ctrl-C or SIGTERM, the rates judged so far are shown, and the answer as far as it is known. With --chip a
+    table shows the rate of the file's chip and of the others, what limits it, and the chip with the highest rate if
+    that can be told. With --batch a chip has a row for every largest batch size. The searches run in several processes.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
@@ -142,7 +143,7 @@ def saturate_command(
         # What was simulated is worth something: the end of a search takes minutes.
         if stopped.found is not None:
             files.finish(stopped.found)
-        raise
+        raise stopped.by from None
     files.finish(answer)
     options.chip_remarks(asked["scenario"], asked["overrides"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -124,6 +124,13 @@ class Traffic:
     steady: bool = True
     forgets: bool = False
     apart: Mapping[str, Traffic] = field(default_factory=dict)
+
+    def believed(self) -> Traffic:
+        """Take the machine to keep up, with a queue as busy as the threads of a run, unless the run itself grows."""
+        assert self.load is not None, "only a load may be unsure"
+        certain = self.load.rate_per_second / self.load.bound_per_second
+        load = replace(self.load, offered=certain, relaxation=1.0, windows=True, unsure="")
+        return replace(self, load=load, apart={})
 
 
 class Round(NamedTuple):

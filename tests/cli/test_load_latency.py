@@ -99,6 +99,7 @@ def test_the_help_names_every_percentile() -> None:
         (("--loads", "0.3:0.95:3:4"), "must look like"),
         (("--policies", "lifo"), "policy 'lifo'"),
         (("--out", "s.json"), "cannot be a folder"),
+        (("--set", "jobs.0.arrival=0"), "s.json: jobs: no job comes at a rate"),
     ],
 )
 def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:

@@ -103,31 +103,39 @@ def test_the_most_of_the_machine_is_unstable_without_a_run() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [0, 1, 3])
-def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", [KeyboardInterrupt(), SystemExit(143)], ids=["SIGINT", "SIGTERM"])
+def test_what_was_judged_before_an_interrupt_is_shown(
+    by: BaseException, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, _ = searched("--bound-ms", "0.0008")
     judge, done = _Runs.judge, [0]
 
     def interrupted(self: _Runs, rate: float) -> Tried:
         if done[0] == runs:
-            raise KeyboardInterrupt
+            raise by
         done[0] += 1
         return judge(self, rate)
 
     monkeypatch.setattr(_Runs, "judge", interrupted)
     result = call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "c.json")
-    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "interrupted")
+    assert result.exit_code == (130 if isinstance(by, KeyboardInterrupt) else 143)
     if not runs:
         assert (result.stdout, Path("c.json").exists()) == ("", False)
         return
     answer = json.loads(Path("c.json").read_text())
     assert (answer["runs"], answer["complete"], whole["complete"]) == (whole["runs"][:runs], False, True)
     assert answer["rate"] == max(run["rate"] for run in answer["runs"] if run["kept"])
+    assert answer["ended"] == "interrupted"
+    assert result.stdout.startswith("so far: ")
     assert "interrupted: the search was not done" in result.stdout
 
 
 def test_a_bound_that_nothing_keeps() -> None:
-    text = call("saturate", "s.json", "--bound-ms", "0.00001", "--from", "20000", *QUICK).stdout
-    assert text.startswith("not even 20,000.0 requests/s keep")
+    text = call("saturate", "s.json", "--bound-ms", "0.00001", "--from", "20000", *QUICK, "--json", "a.json").stdout
+    assert text.startswith("no rate can keep a p99 of 1e-05 ms: one request alone takes 0.")
+    # in steps of 2 alone: 780 cycles of 260 MHz are 3 us
+    data = json.loads(Path("a.json").read_text())
+    assert (data["rate"], data["fails_from"]) == (None, 20_000.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +156,7 @@ def test_a_bound_that_nothing_keeps() -> None:
         (("s.json", "--bound", "lstm-256"), "not a job entry's name"),
         (("s.json", "--bound", "lstm-265=1"), "did you mean 'lstm-256'"),
         (("s.json", "--bound-ms", "1", "--percentile", "100"), "--percentile: must be above 0 and below 100, got 100"),
-        (("s.json", "--bound-ms", "1", "--set", "jobs.0.arrival=0"), "no job comes at a rate"),
+        (("s.json", "--bound-ms", "1", "--set", "jobs.0.arrival=0"), "s.json: jobs: no job comes at a rate"),
     ],
 )
 def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:

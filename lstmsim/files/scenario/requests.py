@@ -203,8 +203,13 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
             rates[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
     if not rates:
         text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
-        raise InputError(Mistake("jobs", text))
+        raise InputError(Mistake(place_of_jobs(source), text))
     return rates
+
+
+def place_of_jobs(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    """Name the key `jobs` of a scenario where an option of that name might be meant."""
+    return f"{'scenario' if isinstance(source, Mapping) else os.fspath(source)}: jobs"
 
 
 def processes_of(

@@ -75,7 +75,7 @@ class Question(NamedTuple):
             return Borne(None, self.at_rate, keeps)
         if beat is not None and judge_rate(self.scenario, self.bound_ms, beat, **asked).kept is False:
             return Borne(None, beat, keeps)
-        found = saturate(self.scenario, self.bound_ms, **asked)
+        found = saturate(self.scenario, self.bound_ms, tolerance=0.01, **asked)
         return Borne(found.rate, found.fails_from, keeps)
 
     def key(self, settings: Sequence[str], beat: float | None) -> str:

@@ -53,6 +53,7 @@ class ChipRate:
     energy_nj: of a request that runs alone, on average, relative (docs of `lstmsim fit`); None: not known of this
         machine.
     reason: why the chip has no answer; empty: it has one.
+    ended: as that of a `Saturation`.
     """
 
     chip: str
@@ -71,6 +72,7 @@ class ChipRate:
     percentile_ms: float | None = None
     half_width_ms: float | None = None
     simulated: int = 0
+    ended: str = "done"
 
     @property
     def called(self) -> str:
@@ -147,7 +149,8 @@ def saturate_chips(request: SaturateChipsRequest) -> ChipRates:
     sizes: list[int | None] = [*request.batches] or [None]
     refuse(Mistake(f"batch {size}", "is named twice") for size in dict.fromkeys(sizes) if sizes.count(size) > 1)
     bounds = sorted({request.bound_ms, *request.also_ms})
-    search = _Search(scenario, tuple(request.overrides), request.percentile, request.tolerance, request.most_requests)
+    asked = request.percentile, request.tolerance, request.most_requests, request.effort
+    search = _Search(scenario, tuple(request.overrides), *asked)
     cases = list(product(chips, sizes))
     loaded = {case: _loaded(search, *case) for case in cases}
     if all(isinstance(each, str) for each in loaded.values()):
@@ -197,6 +200,7 @@ class _Search:
     percentile: float
     tolerance: float
     most_requests: int | None
+    effort: float | None
 
     def changes(self, chip: str | None, batch: int | None) -> tuple[str, ...]:
         """The overrides with a chip and a largest batch."""
@@ -206,7 +210,7 @@ class _Search:
     def key(self, bound: float, chip: str | None, batch: int | None) -> str:
         """A name of all that decides an answer."""
         own = key_of(Asked(self.scenario, self.changes(chip, batch), self.most_requests or 0, 0))
-        return f"{own}-{batch}-{bound!r}-{self.percentile!r}-{self.tolerance!r}"
+        return f"{own}-{batch}-{bound!r}-{self.percentile!r}-{self.tolerance!r}-{self.effort!r}"
 
 
 def _loaded(search: _Search, chip: str | None, batch: int | None) -> Scenario | str:
@@ -236,6 +240,7 @@ def _rate_of(search: _Search, bound: float, chip: str | None, batch: int | None)
             percentile=search.percentile,
             tolerance=search.tolerance,
             most_requests=search.most_requests,
+            effort=search.effort,
             overrides=changes,
         )
     except InputError as error:
@@ -257,6 +262,7 @@ def _rate_of(search: _Search, bound: float, chip: str | None, batch: int | None)
         percentile_ms=at.percentile_ms if at else None,
         half_width_ms=at.half_width_ms if at else None,
         simulated=sum(each.requests for each in found.runs),
+        ended=found.ended,
     )
 
 
@@ -266,6 +272,8 @@ def _limit(found: Saturation, bound: float, longest: float) -> str:
         return f"a request alone takes {longest:.3g} ms"
     failed = [each for each in found.runs if each.rate == found.fails_from]
     resource = min(found.limits_per_second.items(), key=lambda item: item[1], default=("", 0.0))[0]
+    if failed and failed[0].verdict == "unstable" and found.ended == "effort":
+        return "cannot tell: the CPU seconds are used up"
     if failed and failed[0].verdict == "unstable":
         return "no faster from a backlog" if resource == "saturated" else f"{resource} used up"
     if found.rate is None or found.fails_from is None:
@@ -353,6 +361,8 @@ def document(found: ChipRates) -> Document:
         for each in found.rates
     ]
     said = [f"{each.called}: {each.reason}" for each in found.rates if each.reason]
+    stopped = sum(each.ended == "effort" for each in found.rates)
+    said += [f"searches that ended with their CPU seconds: {stopped}; --effort allows more seconds"] * bool(stopped)
     whole = sum(each.simulated for each in found.rates)
     said.append(
         f"{whole:,} requests were simulated, of each rate the longest run. `requests`: so many had the run by whose "

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.studies.shared.request import Path
+from lstmsim.studies.sweep.store import checksum
 
 T = TypeVar("T")
 
@@ -18,7 +19,8 @@ class Kept(Generic[T]):
     """A folder with a file for each answer; without a folder nothing is kept.
 
     folder: the user's; `part` is the folder in it for these answers.
-    form: name of the format. Files of another one are written anew. word: what an answer is called in its file.
+    form: name of the format. Files of another one, and those whose checksum does not match, are written anew.
+    word: what an answer is called in its file.
     plain, made: from an answer to plain data, and back.
     `InputError` if there can be no such folder.
     """
@@ -54,7 +56,8 @@ class Kept(Generic[T]):
         try:
             with readable_file(self._path(key), kept=False) as file:
                 data = json.loads(file.read())
-            return self._made(data[self._word]) if (data["format"], data["key"]) == (self._form, key) else None
+            answer = data[self._word]
+            return self._made(answer) if data == self._file(key, answer) else None
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -62,4 +65,8 @@ class Kept(Generic[T]):
         """Keep an answer."""
         if self._folder is not None:
             with whole_file(self._path(key)) as file:
-                json.dump({"format": self._form, "key": key, self._word: self._plain(answer)}, file, indent=1)
+                json.dump(self._file(key, self._plain(answer)), file, indent=1)
+
+    def _file(self, key: str, answer: Any) -> dict[str, Any]:
+        own = checksum([key, json.dumps(answer, sort_keys=True)])
+        return {"format": self._form, "key": key, self._word: answer, "checksum": own}

@@ -15,7 +15,7 @@ import numpy as np
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.files.scenario.requests import load_requests, place_of_jobs, rate_overrides, rates_of
 from lstmsim.machines.pools import in_company
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
@@ -247,9 +247,6 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
     pools = [job.batching for job in jobs if job.batching is not None]
     if pools:
-        # members of a batch share a thread, in which each may stay as long as it likes; a device runs nothing else
-        if not one_by_one(chip):
-            parts.pop("threads")
         measured *= max(batching.max_batch_size for batching in pools)
     # the batches of windows are small at any backlog, if the windows are short
     windows = any(batching.policy == "window" for batching in pools)
@@ -364,6 +361,15 @@ def _least_in_company(chip: Chip, job: Job) -> demands.Demand:
         each.append((own.units * part, own.threads * part, *(cycles * part for cycles in own.memory)))
     units, threads, *memory = (min(numbers) for numbers in zip_longest(*each, fillvalue=0.0))
     return demands.Demand(units, threads, tuple(memory))
+
+
+def least_latency(chip: Chip, job: Job) -> int:
+    """Give the cycles that a job takes at least, in any company: alone on its best cores, in a batch of any size."""
+    if job.batching is None:
+        choices = [job] if one_by_one(chip) else _choices(chip, bare(job))
+        return min(alone(chip, choice).latency_cycles for choice in choices)
+    sizes = (replace(in_company(job), batch=size) for size in range(1, job.batching.max_batch_size + 1))
+    return min(least_latency(chip, one) for one in sizes) * (job.steps if job.batching.in_rounds else 1)
 
 
 def _choices(chip: Chip, job: Job) -> list[Job]:
@@ -497,5 +503,5 @@ def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], reques
     """Give the load that so many requests of a scenario with these overrides offer to its chip."""
     load = traffic_of(load_requests(scenario, overrides, requests).scenario, requests).load
     if load is None:
-        raise InputError(Mistake("jobs", "the load of these arrivals is not known"))
+        raise InputError(Mistake(place_of_jobs(scenario), "the load of these arrivals is not known"))
     return load

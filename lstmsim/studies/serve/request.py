@@ -90,6 +90,20 @@ class ServeRequest:
     progress: Progress = None
 
 
+MostRequests = Annotated[
+    int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
+]
+Effort = Annotated[
+    float | None,
+    Key(
+        "CPU seconds after which a search ends with the rates known by then.",
+        above=0,
+        follows="20; no limit with --most-requests alone, whose answers depend on no clock",
+        metavar="SECONDS",
+    ),
+]
+
+
 @record
 class SaturateRequest:
     """A scenario, the bounds that its latencies must meet, and between which rates to search."""
@@ -130,10 +144,9 @@ class SaturateRequest:
             metavar="RATE",
         ),
     ] = None
-    tolerance: Annotated[float, Key("Relative tolerance of the reported rate.", metavar="SHARE")] = 0.01
-    most_requests: Annotated[
-        int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
-    ] = None
+    tolerance: Annotated[float, Key("Relative tolerance of the reported rate.", metavar="SHARE")] = 0.05
+    most_requests: MostRequests = None
+    effort: Effort = None
     overrides: Overrides = ()
     progress: Progress = None
 
@@ -200,10 +213,9 @@ class SaturateChipsRequest:
     also_ms: AlsoMs = ()
     batches: Batches = ()
     percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
-    tolerance: Annotated[float, Key("Relative tolerance of the reported rates.", metavar="SHARE")] = 0.01
-    most_requests: Annotated[
-        int | None, Key("Most requests of one run.", low=1, high=10**9, follows="1,000,000", metavar="N")
-    ] = None
+    tolerance: Annotated[float, Key("Relative tolerance of the reported rates.", metavar="SHARE")] = 0.05
+    most_requests: MostRequests = None
+    effort: Effort = None
     folder: Folder = None
     jobs: Jobs = 1
     overrides: Overrides = ()

@@ -241,12 +241,14 @@ def serve_loaded(
     window: int = WINDOW,
     percentiles: Sequence[float] = PERCENTILES,
     until_half_width: float | None = None,
+    believed: bool = False,
 ) -> Served:
-    """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`."""
+    """Serve requests that have been read, once; as `serve` after `check_wanted`. believed: as `Traffic.believed`."""
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     refuse(wrong_value("window", window, Annotated[int, Key(low=len(jobs), high=MOST_WINDOW)]))
     program = serving_program(chip, jobs, templates=True)
     traffic = traffic_of(asked.scenario, asked.count)
+    traffic = traffic.believed() if believed else traffic
     collector = Collector(
         chip.frequency_mhz,
         servers_of(chip, program),
@@ -351,10 +353,16 @@ def serve_on_horizon(
     *,
     until_half_width: float | None = None,
     most_requests: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    believed: bool = False,
 ) -> Served:
     """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them."""
     most = requests if until_half_width is None else max(requests, most_requests or requests)
     check_wanted(percentiles, until_half_width)
     return serve_loaded(
-        load_requests(scenario, overrides, most), percentiles=percentiles, until_half_width=until_half_width
+        load_requests(scenario, overrides, most),
+        progress=progress,
+        percentiles=percentiles,
+        until_half_width=until_half_width,
+        believed=believed,
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, inf, log2
+from time import process_time
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.studies.serve import saturation
-from lstmsim.studies.serve.offered import capacity_of, load_of
+from lstmsim.studies.serve.offered import capacity_of, least_latency, load_of
 from lstmsim.studies.serve.request import SaturateRequest
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
@@ -21,8 +23,10 @@ from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
 
-#: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
+#: Most requests of one run: up to half a minute each.
 MOST_REQUESTS = 1_000_000
+#: CPU seconds of a search, unless its runs are bounded by `most_requests`.
+EFFORT_SECONDS = 20.0
 #: A run begins with so many at least, and has this many times as many whenever that does not tell.
 FIRST_REQUESTS = 2_000
 _TIMES = 4
@@ -46,12 +50,16 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
     the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
     its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
-    do, or its queue grows, is unstable and keeps no bound. If more than 1 - percentile of the requests are rejected
-    (Wilson's interval of the share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`,
-    `patience`), `high` is doubled, unless it is given, until a bound is broken.
+    do, or its queue grows, is unstable and keeps no bound. Where it is not known whether the load is below 1, runs show
+    what is `seen`, not certain. If more than 1 - percentile of the requests are rejected (Wilson's interval of the
+    share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`, `patience`), `high` is
+    doubled, unless it is given, until a bound is broken.
+
+    With an `effort` that is done with few requests first, and again with four times as many. The clock only ends the
+    search: less time means that less is known, and nothing else.
 
     `InputError` for a scenario without rates, for clients who wait for answers, and for tenants that are not there.
-    Ctrl-C after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
+    Ctrl-C or SIGTERM after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
@@ -62,20 +70,30 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
     bounds, low, high, tolerance = dict(request.bounds_ms or {}), request.low, request.high, request.tolerance
     refuse(*(wrong_value("a name in bounds_ms", name, str) for name in bounds))
     refuse(*(wrong_value(f"bound of {show(name)}", each, float) for name, each in bounds.items()))
+    bounded = request.effort is None and request.most_requests is not None
+    watch = _Watch(None if bounded else request.effort or EFFORT_SECONDS, request.progress)
     asked = drawn_anew(request.scenario), tuple(request.overrides)
-    runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), request.progress)
+    runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), watch, request.most_requests)
     ends = runs.ends(low, high, tolerance)
-    runs.sizes = _sizes(request.percentile, request.most_requests)
-    runs.about = 6 + 2 * max(0, ceil(log2((ends[1] - ends[0]) / (tolerance * ends[1]))))
+    if watch.seconds is not None:
+        runs.sizes = runs.sizes[0], min(runs.sizes[1], _TIMES * runs.sizes[0])
+    watch.about = 6 + 2 * max(0, ceil(log2((ends[1] - ends[0]) / (tolerance * ends[1]))))
     doublings = _DOUBLINGS if runs.leaving and high is None else 0
 
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * upper
 
+    def found(known: saturation.Known) -> saturation.Saturation:
+        alone = runs.alone_beyond() if known.best is None else None
+        answer = replace(runs.answer(known), ended=known.ended, seen=known.seen)
+        return replace(answer, effort_seconds=watch.seconds, alone_ms=alone)
+
+    how: dict[str, Any] = {"close": close, "doublings": doublings, "look": partial(runs.judge, seen=True)}
     try:
-        return runs.answer(saturation.bisect_verdicts(runs.judge, *ends, close=close, doublings=doublings))
+        more = None if watch.seconds is None else runs.longer
+        return found(saturation.bisect_verdicts(runs.judge, *ends, more=more, **how))
     except saturation.SearchInterrupted as stopped:
-        stopped.found = replace(runs.answer(stopped.known), complete=False)
+        stopped.found = found(stopped.known)
         raise
 
 
@@ -95,8 +113,7 @@ def judge_rate(
     'below'
     """
     asked = drawn_anew(scenario), tuple(overrides)
-    runs = _Runs(*asked, bound_ms, {}, percentile, rates_of(*asked), None)
-    runs.sizes = _sizes(percentile, most_requests)
+    runs = _Runs(*asked, bound_ms, {}, percentile, rates_of(*asked), _Watch(None, None), most_requests)
     return runs.judge(rate)
 
 
@@ -107,9 +124,35 @@ def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
 
 
 @dataclass
+class _Watch:
+    """The CPU seconds that a search may take (None: no limit), and of about how many rates which one is judged."""
+
+    seconds: float | None
+    progress: Callable[[int, int], None] | None
+    done: int = 0
+    about: int = 1
+
+    def __post_init__(self) -> None:
+        self._began = process_time()
+        if self.progress is not None:
+            self.progress(0, 1000)
+
+    def __call__(self, requests: int, of: int) -> None:
+        """Report that so many requests of a run are served; `EffortSpent` if there is no time for more."""
+        part = min(max(0, self.done - 1) + requests / of, self.about) / self.about
+        if self.seconds is not None:
+            part = (process_time() - self._began) / self.seconds
+            if part >= 1:
+                raise saturation.EffortSpent
+        if self.progress is not None:
+            self.progress(int(1000 * part), 1000)
+
+
+@dataclass
 class _Runs:
     """The question, and runs at one rate after another that answer it.
 
+    most_requests: the most requests of a run; None: `MOST_REQUESTS`. At present runs have from `sizes` to `sizes`.
     leaving: names of the tenants whose requests may be rejected.
     least_share: of all requests, how many belong to the rarest tenant that has a bound.
     """
@@ -120,7 +163,9 @@ class _Runs:
     bounds_ms: dict[str, float]
     percentile: float
     rates: Mapping[str, float]
-    progress: Callable[[int, int], None] | None
+    watch: _Watch
+    most_requests: int | None
+    known: dict[tuple[float, int], saturation.Tried] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """`InputError` for a question that cannot be judged."""
@@ -129,7 +174,7 @@ class _Runs:
             wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
         if not 0 < self.percentile < 100:
             wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
-        drawn = load_requests(self.scenario, self.overrides, 1)
+        drawn = self.drawn = load_requests(self.scenario, self.overrides, 1)
         self.stamp = stamp_of_scenario(drawn.scenario)
         names = [name for name, _ in drawn.tenants]
         for name in self.bounds_ms:
@@ -146,7 +191,8 @@ class _Runs:
         shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
         self.least_share = min(shares, default=1.0)
         self.capacity = capacity_of(self.scenario, self.overrides)
-        self.sizes, self.done, self.about = (1, 1), 0, 1
+        self.sizes = _sizes(self.percentile, self.most_requests)
+        self.most = self.sizes[1]
 
     def ends(self, low: float | None, high: float | None, tolerance: float) -> tuple[float, float]:
         """Give the rates between which to search; `InputError` for rates between which there is no search."""
@@ -167,36 +213,53 @@ class _Runs:
 
     def answer(self, known: saturation.Known) -> saturation.Saturation:
         """Give the result of these runs."""
-        best, worst, undecided, runs = known
+        best, worst, undecided, runs, *_ = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
         return saturation.Saturation(
             best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp
         )
 
-    def judge(self, rate: float) -> saturation.Tried:
-        """Judge one rate, and report that it is done."""
-        tried = self._judge(rate)
-        self.done += 1
-        if self.progress is not None:
-            self.progress(min(self.done, self.about), self.about)
-        return tried
+    def alone_beyond(self) -> float | None:
+        """The ms that requests take alone, if that breaks a bound at any rate; None: it does not."""
+        scenario, kinds = self.drawn.scenario, []
+        for job in scenario.jobs if not self.leaving else ():
+            offer = scenario.offers[job.tenant]
+            weight = offer.rate_per_second * dict(offer.lengths).get(job.steps, 1.0)
+            ms = least_latency(scenario.chip, job) / (scenario.chip.frequency_mhz * 1e3)
+            kinds.append((ms, weight, offer.entry or job.tenant))
+        for name, bound in [(None, self.bound_ms or inf), *self.bounds_ms.items()]:
+            own = [(ms, weight) for ms, weight, entry in kinds if name in (None, entry)]
+            beyond = [each for each in own if each[0] > bound]
+            if sum(weight for _, weight in beyond) > (1 - self.percentile / 100) * sum(weight for _, weight in own):
+                return min(beyond)[0]
+        return None
 
-    def _judge(self, rate: float) -> saturation.Tried:
-        """Judge one rate, by as many requests as its verdict needs."""
-        known = load_of(self.scenario, [*self.overrides, *rate_overrides(self.rates, rate)], self.sizes[1])
+    def longer(self) -> bool:
+        """Let runs have more requests from now on; False if they have the most already."""
+        more = min(self.most, _TIMES * self.sizes[1])
+        changed, self.sizes = more > self.sizes[1], (self.sizes[1], more)
+        return changed
+
+    def judge(self, rate: float, *, seen: bool = False) -> saturation.Tried:
+        """Judge one rate, by as many requests as its verdict needs; seen: also where nothing is certain."""
+        self.watch(0, 1)
+        self.watch.done += 1
+        offered = load_of(self.scenario, [*self.overrides, *rate_overrides(self.rates, rate)], self.most)
         # What preemption adds does not grow in proportion to the rate.
-        load = self.capacity.load(rate) if known.preemption is None else known.offered
-        if known.unsure:
-            return saturation.Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
+        load = self.capacity.load(rate) if offered.preemption is None else offered.offered
+        if offered.unsure and not seen:
+            return saturation.Tried(rate, None, None, verdict="cannot tell", load=load, missing=offered.unsure)
         # Where requests may leave the queue it may be stable at any load.
-        if load >= 1 - 1e-9 and not self.leaving:
+        if load >= 1 - 1e-9 and not self.leaving and not offered.unsure:
             return saturation.Tried(rate, None, saturation.VERDICTS["unstable"], verdict="unstable", load=load)
-        needs, (size, most) = self._needs(known.relaxation), self.sizes
+        needs, (size, most) = self._needs(offered.relaxation), self.sizes
         while True:
-            tried = self._tried(rate, load, size, size == most)
+            if (rate, size) not in self.known:
+                self.known[rate, size] = self._tried(rate, load, size, offered.unsure)
+            tried = self.known[rate, size]
             following = min(most, self._next(size, needs, tried))
-            if tried.kept is not None or tried.missing or following <= size:
-                return replace(tried, needs=needs)
+            if tried.kept is not None or tried.verdict in saturation.SEEN or tried.missing or following <= size:
+                return replace(tried, needs=needs, missing=tried.missing or offered.unsure)
             size = following
 
     def _next(self, size: int, needs: int | None, tried: saturation.Tried) -> int:
@@ -222,19 +285,21 @@ class _Runs:
         units = max(relaxation, 1 / self.least_share)
         return ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
 
-    def _tried(self, rate: float, load: float, size: int, last: bool) -> saturation.Tried:
-        overrides = [*self.overrides, *rate_overrides(self.rates, rate)]
+    def _tried(self, rate: float, load: float, size: int, unsure: str) -> saturation.Tried:
+        """Serve so many requests; unsure: why no verdict is certain, if that is so."""
+        overrides, last = [*self.overrides, *rate_overrides(self.rates, rate)], size == self.most
         wanted = tuple(sorted({99.0, self.percentile, *saturation.far_above(self.percentile)}))
-        served = serve_on_horizon(self.scenario, size, overrides, wanted)
+        served = serve_on_horizon(self.scenario, size, overrides, wanted, progress=self.watch, believed=bool(unsure))
         serving = served.serving
         came = serving.requests + serving.rejected
         away = serving.rejected / came
-        if served.full_at is not None:
+        if served.full_at is not None and not unsure:
             # one giant burst may be the cause: where a run is cut off says nothing of what comes behind
             text = f"more than {served.window:,} requests were in the machine at once, where the run ended"
             return saturation.Tried(rate, None, None, away, "cannot tell", came, load, missing=text)
         if serving.verdict == "unstable" and last:
-            return saturation.Tried(rate, None, saturation.VERDICTS["unstable"], away, "unstable", came, load)
+            verdict = "seen above" if unsure else "unstable"
+            return saturation.Tried(rate, None, saturation.VERDICTS[verdict], away, verdict, came, load)
         widths = 1.0 if last else _EARLY
         every = self._judged(serving, serving.latency, None, serving.requests, serving.rejected, widths)
         tenants = {
@@ -245,6 +310,9 @@ class _Runs:
         parts = [*tenants.values(), *([] if self.bound_ms is None else [every])]
         missing = set(self.bounds_ms) - set(tenants)
         verdict = saturation.joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
+        if served.full_at is not None:
+            verdict = "above" if any((each.percentile_ms or 0.0) > each.bound_ms for each in parts) else "cannot tell"
+        verdict = f"seen {verdict}" if unsure and verdict in ("below", "above") else verdict
         return saturation.Tried(
             rate=rate,
             p99_ms=serving.ms(serving.latency.p99.value),

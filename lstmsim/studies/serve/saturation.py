@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isclose, log, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
@@ -25,11 +25,22 @@ VERDICTS: Mapping[str, bool | None] = {
     "unstable": False,
     "too few": None,
     "cannot tell": None,
+    "seen below": None,
+    "seen above": None,
 }
+#: What runs show of a bound where it is not known whether the load is below 1: nothing certain.
+SEEN = {"seen below": True, "seen above": False}
 
 
-#: The best rate, the worst, the lowest and highest undecided ones, all runs: see `bisect_verdicts`.
-Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tried", ...]]
+class Known(NamedTuple):
+    """The ends of a bracket, the lowest and the highest undecided rate in it, all runs; the rest as in `Saturation`."""
+
+    best: float | None
+    worst: float | None
+    undecided: tuple[float, float] | None
+    runs: tuple[Tried, ...]
+    seen: tuple[float | None, float | None] | None
+    ended: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,11 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     bound_per_second: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
     not_counted: requests that come but are in no load, in words.
-    complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
+    ended: why the search ended: `done`, `effort` (the CPU seconds that were allowed are used up), or `interrupted`.
+    seen: the highest rate at which a run kept the bounds, and the lowest at which one broke them, where that is not
+        certain; None: there were no such runs.
+    effort_seconds: the CPU seconds that were allowed; None: no limit.
+    alone_ms: a request alone takes so long that no rate can keep the bounds; None: that is not so.
     stamp: what the cycles are exact against, and which keys are assumptions.
     """
 
@@ -112,8 +127,16 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     bound_per_second: float | None = None
     limits_per_second: Mapping[str, float] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
-    complete: bool = True
+    ended: str = "done"
+    seen: tuple[float | None, float | None] | None = None
+    effort_seconds: float | None = None
+    alone_ms: float | None = None
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the search ended by itself; otherwise `rate` and `fails_from` may lie further apart than asked."""
+        return self.ended == "done"
 
     @property
     def monotone(self) -> bool:
@@ -123,12 +146,16 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
         return low and all(run.kept is not True for run in self.runs if run.rate >= least) and most < least
 
 
-class SearchInterrupted(KeyboardInterrupt):
-    """A search was interrupted after its first run; `saturate` fills in what was `found` from the `known` runs."""
+class EffortSpent(Exception):
+    """The CPU seconds that a search may take are used up."""
 
-    def __init__(self, known: Known) -> None:
+
+class SearchInterrupted(KeyboardInterrupt):
+    """A search was interrupted after its first run, `by` Ctrl-C or a signal; `saturate` fills in what was `found`."""
+
+    def __init__(self, known: Known, by: BaseException) -> None:
         super().__init__()
-        self.known = known
+        self.known, self.by = known, by
         self.found: Saturation | None = None
 
 
@@ -140,80 +167,125 @@ def bisect_verdicts(
     close: Callable[[float, float], bool],
     probes: int = 2,
     doublings: int = 0,
+    more: Callable[[], bool] | None = None,
+    look: Callable[[float], Tried] | None = None,
 ) -> Known:
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
     The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
-    are halved instead, so that the certain rates come as near to it as they can.
+    are halved instead, so that the certain rates come as near to it as they can. With `more`, which lets runs be longer
+    if it can, that is done coarsely, and again and again. Where no number of requests decides, `look` shows runs.
     """
-    search = _Search(judge)
+    search, looked = _Search(judge), _Search(look or judge, SEEN)
+    highs, coarse = [high * 2**each for each in range(doublings + 1)], more is not None
     try:
-        search.go(low, [high * 2**each for each in range(doublings + 1)], close, probes)
-    except KeyboardInterrupt:
+        while search.halve(low, highs, close, coarse):
+            parts = [search]
+            if look is not None and any(run.missing and not run.requests for run in search.between()):
+                parts.append(looked.inside(search))
+                looked.halve(low, highs, close, coarse)
+            if more is None or all(part.settled(close) for part in parts) or not more():
+                if not coarse:
+                    break
+                coarse = False
+        search.probe(low, probes)
+    except EffortSpent:
+        return search.known(looked, "effort")
+    except (KeyboardInterrupt, SystemExit) as stop:
         if not search.runs:
             raise
-        raise SearchInterrupted(search.known) from None
-    return search.known
+        raise SearchInterrupted(search.known(looked, "interrupted"), stop) from None
+    return search.known(looked, "done")
 
 
 class _Search:
-    """The ends of the bracket, and the undecided rates between them."""
+    """The ends of the bracket, and the undecided rates between them; verdicts: what some say that are not certain."""
 
-    def __init__(self, judge: Callable[[float], Tried]) -> None:
-        self.judge, self.runs = judge, list[Tried]()
+    def __init__(self, judge: Callable[[float], Tried], verdicts: Mapping[str, bool] | None = None) -> None:
+        self.judge, self.verdicts, self.runs = judge, verdicts or {}, list[Tried]()
         self.best: float | None = None
         self.worst: float | None = None
         self.undecided: tuple[float, float] | None = None
 
-    @property
-    def known(self) -> Known:
-        return self.best, self.worst, self.undecided, tuple(self.runs)
+    def known(self, looked: _Search, ended: str) -> Known:
+        """Give what is certain, and what was seen where nothing is."""
+        rates, again = [run.rate for run in self.between()], {run.rate for run in looked.runs}
+        runs = (*(run for run in self.runs if run.rate not in again), *looked.runs)
+        ends = (looked.best, self.best), (looked.worst, self.worst)
+        keeps, breaks = (None if seen == certain else seen for seen, certain in ends)
+        undecided = (min(rates), max(rates)) if rates else None
+        return Known(self.best, self.worst, undecided, runs, (keeps, breaks) if looked.runs else None, ended)
 
-    def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], probes: int) -> None:
-        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
-        first = self.kept(low)
-        self.note(low, first)
-        if first is False:
-            return
-        for high in highs:
-            self.note(high, self.kept(high))
-            if self.worst is not None:
-                break
-        while (middle := self.middle(close)) is not None:
-            self.note(middle, self.kept(middle))
-        if self.best is None:
-            return
-        for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
+    def inside(self, certain: _Search) -> _Search:
+        """Take over what is certain."""
+        self.best = max((each for each in (self.best, certain.best) if each is not None), default=None)
+        self.worst = min((each for each in (self.worst, certain.worst) if each is not None), default=None)
+        return self
+
+    def probe(self, low: float, probes: int) -> None:
+        """Look at rates below the bracket."""
+        for place in range(1, probes + 1) if self.best is not None else ():
+            rate = low + ((self.best or low) - low) * place / (probes + 1)
             # a middle of the bracket is there already, whatever the last digits of either
             if not any(isclose(run.rate, rate) for run in self.runs):
                 self.kept(rate)
 
+    def halve(
+        self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], coarse: bool = False
+    ) -> bool:
+        """Halve the bracket until it is close, or coarsely so; False if `low` breaks the bound."""
+        self.undecided = None
+        if self.best is None and self.note(low) is False:
+            return False
+        for high in highs if self.worst is None else ():
+            if self.note(high) is False:
+                break
+        while (middle := self.middle(close, coarse)) is not None:
+            self.note(middle)
+        return True
+
+    def between(self) -> list[Tried]:
+        """The undecided runs between the ends of the bracket."""
+        least, most = self.best or 0.0, self.worst or inf
+        open_ = (run for run in self.runs if self.verdicts.get(run.verdict, run.kept) is None)
+        return [run for run in open_ if least < run.rate < most]
+
+    def settled(self, close: Callable[[float, float], bool]) -> bool:
+        """Whether longer runs would not draw the bracket closer, or need not."""
+        near = self.best is not None and self.worst is not None and close(self.best, self.worst)
+        return near or all(run.missing and not run.requests for run in self.between())
+
     def kept(self, rate: float) -> bool | None:
         """Make a run at the rate, and say whether it keeps the bounds."""
-        self.runs.append(self.judge(rate))
-        return self.runs[-1].kept
+        run = self.judge(rate)
+        self.runs = [*(each for each in self.runs if each.rate != rate), run]
+        return self.verdicts.get(run.verdict, run.kept)
 
-    def note(self, rate: float, kept: bool | None) -> None:
+    def note(self, rate: float) -> bool | None:
         """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes that one worthless."""
         least, most = self.undecided or (inf, -inf)
+        kept = self.kept(rate)
         if kept is None:
             self.undecided = (min(least, rate), max(most, rate))
-            return
+            return None
         if kept:
             self.best = rate if self.best is None else max(self.best, rate)
         else:
             self.worst = rate if self.worst is None else min(self.worst, rate)
         if self.undecided is not None and (rate >= least if kept else rate <= most):
             self.undecided = None
+        return kept
 
-    def middle(self, close: Callable[[float, float], bool]) -> float | None:
-        """The next rate to try; None when all is close enough."""
+    def middle(self, close: Callable[[float, float], bool], coarse: bool) -> float | None:
+        """The next rate to try; None when all is close enough: coarsely, a quarter of the bracket is."""
         if self.undecided is None:
             gaps = [(self.best, self.worst)]
         else:
             gaps = [(self.best, self.undecided[0]), (self.undecided[1], self.worst)]
         for lower, upper in gaps:
-            if lower is not None and upper is not None and not close(lower, upper):
+            if lower is None or upper is None or close(lower, upper):
+                continue
+            if not coarse or upper - lower > ((self.worst or upper) - (self.best or 0.0)) / 4:
                 return (lower + upper) / 2
         return None
 
@@ -374,6 +446,13 @@ def _bounds(saturation: Saturation) -> str:
 
 
 def _answer(saturation: Saturation) -> str:
+    if saturation.alone_ms is not None:
+        alone = f"{saturation.alone_ms:.3g} ms" if saturation.alone_ms >= 0.1 else f"{1e3 * saturation.alone_ms:.3g} us"
+        return f"no rate can keep {_bounds(saturation)}: one request alone takes {alone}"
+    return _known(saturation) if saturation.complete else f"so far: {_known(saturation)}"
+
+
+def _known(saturation: Saturation) -> str:
     bounds, between = _bounds(saturation), _between(saturation)
     if saturation.rate is None and saturation.fails_from is None:
         return f"no rate is known to keep {bounds}, nor to break it{between}"
@@ -395,13 +474,16 @@ def _between(saturation: Saturation) -> str:
         return ""
     low, high = saturation.undecided
     several = f"from {low:,.1f} to {high:,.1f}" if low < high else f"at {low:,.1f}"
-    return f"; {several} it is undecided"
+    keeps, breaks = saturation.seen or (None, None)
+    seen = [f"{keeps:,.1f} were seen to hold"] if keeps is not None else []
+    seen += [f"{breaks:,.1f} were seen to break it"] if breaks is not None else []
+    return f"; {several} it is undecided{'; ' * bool(seen)}{', '.join(seen)}{', not certain' * bool(seen)}"
 
 
 def _remarks(saturation: Saturation) -> list[str]:
     """Sentences that the reader needs to understand the answer."""
     lines = []
-    if not saturation.complete:
+    if saturation.ended == "interrupted":
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
@@ -409,7 +491,13 @@ def _remarks(saturation: Saturation) -> list[str]:
         lines.append(f"a load of 1 or more is unstable without a run{unless}: more work comes than the machine can do")
     for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
         lines.append(f"undecided: at {number} rate{'s' * (number > 1)} {missing}")
-    unclear = [run for run in saturation.runs if run.kept is None and not run.missing]
+    if saturation.ended == "effort":
+        spent = f"stopped after {saturation.effort_seconds:g} CPU seconds with the rates that were decided until then"
+        lines.append(f"{spent}: a faster machine decides more, and --effort allows more seconds")
+    if any(run.verdict in SEEN for run in saturation.runs):
+        lines.append("seen: what runs there show, by intervals of a queue as busy as the threads of the run; no proof")
+    low, high = saturation.rate or 0.0, saturation.fails_from or inf
+    unclear = [each for each in saturation.runs if each.kept is None and not each.missing and low < each.rate < high]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         # a queue that remembers for longer than its load says has no interval after so many requests either
@@ -417,7 +505,8 @@ def _remarks(saturation: Saturation) -> list[str]:
         most = f" (the lowest needs {needs:,})" if needs else ""
         kinds = [f"{_have(len(few))} too few requests for an interval{most}"] * bool(few)
         kinds += [f"{_have(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))
-        lines.append(f"undecided: {', '.join(kinds)}; --most-requests allows more")
+        more = "" if saturation.ended == "effort" else "; --most-requests allows more"
+        lines.append(f"undecided: {', '.join(kinds)}{more}")
     if not saturation.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines
@@ -429,7 +518,7 @@ def _have(number: int) -> str:
 
 def _data(saturation: Saturation) -> dict[str, Any]:
     """Plain data of schema `lstmsim/saturation/2`; rates per second, latencies in ms."""
-    return {"schema": "lstmsim/saturation/2", **plain(saturation)}
+    return {"schema": "lstmsim/saturation/2", **plain(saturation), "complete": saturation.complete}
 
 
 FORMS = Forms(_data, document, lambda saturation: plain(saturation.runs))

@@ -30,6 +30,8 @@ JOBS: list[dict[str, Any]] = [
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": JOBS}
 AXES = {C + "ep": [8, 16], C + "vp": [64, 128, 1024]}
 BOUND, UNTIL = 0.004, 1000
+#: How designs are searched.
+ASKED: Any = {"percentile": 50, "most_requests": UNTIL, "tolerance": 0.01}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,10 +57,7 @@ def most_of(space: Space, scenario: Any, bound_ms: float, percentile: int) -> di
 
 
 def searched(space: Space) -> list[Saturation]:
-    return [
-        lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=space.settings(point))
-        for point in range(space.size)
-    ]
+    return [lstmsim.saturate(SCENARIO, BOUND, **ASKED, overrides=space.settings(point)) for point in range(space.size)]
 
 
 def test_jobs_of_a_rate_of_their_own_leave_open_how_many_requests_are_late() -> None:
@@ -144,7 +143,7 @@ def test_a_front_of_size_and_rate_and_a_run_that_goes_on(tmp_path: Path, monkeyp
     # what is set beside the keys of the space holds in the searches, too
     for each in found.best:
         settings = [*more["overrides"], f"{C}npe={each.values[C + 'npe']}"]
-        alone = lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=settings)
+        alone = lstmsim.saturate(SCENARIO, BOUND, **ASKED, overrides=settings)
         assert alone.rate == each.objective[1]
     assert found.best[0].objective[1] < found.best[1].objective[1]
 

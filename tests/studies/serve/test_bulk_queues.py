@@ -10,6 +10,7 @@ import pytest
 
 from lstmsim import serve, simulate
 from lstmsim.studies.serve import together
+from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.run import Served
 
 #: On this machine a batch of up to 6 takes as long as one request.
@@ -76,7 +77,25 @@ def test_the_most_that_a_machine_can_do_is_told_by_the_best_size(most: int) -> N
     arrival = {"kind": "poisson", "rate_per_second": 1000}
     job = {"model": model, "steps": 4, "arrival": arrival, "batching": {"max_batch_size": most}}
     found = serve({"chip": "intel-npu-rtl", "jobs": [job]}, requests=10)
-    assert found.serving.load.bound_per_second == pytest.approx(found.scenario.chip.frequency_mhz * 1e6 / 64)
+    clock, six = found.scenario.chip.frequency_mhz * 1e6, {**job, "arrival": 0, "batch": 6}
+    del six["batching"]
+    load, thread = found.serving.load, simulate({"chip": "intel-npu-rtl", "jobs": [six]}).makespan_cycles
+    assert load.parts["PE arrays"] == pytest.approx(1000 * 64 / clock)
+    # the one thread has a batch for as long as the batch takes: far longer than its share of the arrays
+    assert load.bound_per_second == pytest.approx(6 * clock / thread)
+
+
+@pytest.mark.needs_core
+@pytest.mark.parametrize(
+    ("chip", "policy", "least"),
+    [("intel-npu-rtl", "dynamic", 0.6), ("intel-npu-rtl", "continuous", 0.6), ("column-npu-16k", "dynamic", 0.9)],
+)
+def test_the_bound_of_a_machine_with_batches_is_near_what_a_backlog_does(chip: str, policy: str, least: float) -> None:
+    """It was eight times as much on a row NPU, whose thread has a batch for far longer than the arrays do."""
+    arrival = {"kind": "poisson", "rate_per_second": 20_000}
+    job = {"model": "lstm-256", "steps": 10, "arrival": arrival, "batching": {"max_batch_size": 8, "policy": policy}}
+    machine = capacity_of({"chip": chip, "jobs": [job]})
+    assert least < machine.limits_per_second["saturated"] / machine.bound_per_second <= 1
 
 
 @pytest.mark.slow

@@ -117,7 +117,13 @@ def test_what_is_kept_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.
     broken.write_text("{")
     curves(folder=tmp_path, loads=[0.4, 0.6, 0.8])
     assert len(made) == 2
-    assert json.loads(broken.read_text())["measured"]
+    whole = broken.read_text()
+    data = json.loads(whole)
+    # So is one with other numbers than were written.
+    data["measured"]["latency_ms"]["p99"]["value"] = 0.5
+    broken.write_text(json.dumps(data))
+    assert curves(folder=tmp_path, loads=[0.4, 0.6, 0.8]) == more
+    assert (len(made), broken.read_text()) == (3, whole)
 
 
 def test_the_key_of_a_point_is_what_it_simulates(tmp_path: Path) -> None:

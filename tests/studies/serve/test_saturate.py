@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from lstmsim import simulate
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.requests import rate_overrides, rates_of
 from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturate import saturate
+from lstmsim.studies.serve.saturation import Saturation
 from tests.traffic.md1 import md1_rate
 
 #: The long version, by LSTMSIM_EXAMPLES (any number), judges more bounds and with more requests.
@@ -59,6 +61,30 @@ def test_no_rate_above_the_machines_bound() -> None:
     assert answer.fails_from is not None
     last = max(answer.runs, key=lambda run: run.rate)
     assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", ["edge", "intel-npu-rtl", "xeon-gold-5122", "column-npu-4x16k"])
+@pytest.mark.parametrize("batching", [None, {"max_batch_size": 2}])
+def test_no_rate_keeps_a_bound_that_a_request_alone_breaks(chip: str, batching: dict[str, Any] | None) -> None:
+    layers = [{"cell": "lstm", "hidden": 64, "input": 64}]
+    short = {"name": "short", "model": {"layers": layers}, "steps": 2, "arrival": POISSON, "batching": batching}
+    jobs = [{key: each for key, each in short.items() if each is not None}]
+    jobs.append({**jobs[0], "name": "long", "steps": 6, "arrival": POISSON | {"rate_per_second": 4000}})
+    alone = [simulate({"chip": chip, "jobs": [{"model": {"layers": layers}, "steps": steps}]}) for steps in (2, 6)]
+    one, other = (report.makespan_cycles / (report.frequency_mhz * 1e3) for report in alone)
+    size = {"most_requests": 500, "tolerance": 0.9}
+    # caches are warm where requests follow each other, so that the first one of all takes longer than any later one
+    under = saturate({"chip": chip, "jobs": jobs}, one / 20, percentile=50, **size)  # type: ignore[arg-type]
+    assert under.alone_ms is not None
+    assert one / 20 < under.alone_ms <= one
+    assert Saturation.to_text(under).startswith(f"no rate can keep a p50 of {one / 20:g} ms: one request alone takes ")
+    # two of a hundred requests are long ones
+    tail = saturate({"chip": chip, "jobs": jobs}, None, bounds_ms={"long": other / 20}, **size)  # type: ignore[arg-type]
+    assert tail.alone_ms is not None
+    assert other / 20 < tail.alone_ms <= other
+    kept = saturate({"chip": chip, "jobs": jobs}, 20 * other, percentile=50, **size)  # type: ignore[arg-type]
+    assert kept.alone_ms is None
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def search(
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * high
 
-    best, worst, undecided, runs = bisect_verdicts(judge, low, high, close=close, probes=probes)
+    best, worst, undecided, runs, *_ = bisect_verdicts(judge, low, high, close=close, probes=probes)
     return Saturation(best, worst, bound, runs, undecided)
 
 
