@@ -201,7 +201,7 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
     chips = [base, *(_loaded(scenario, [*overrides, *override_of(chip)], chip) for chip in names_of(request.chips))]
     stamps = tuple(map(stamp_of_scenario, chips))
-    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps)
+    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps, rates.peak_ratio)
 
 
 def _variants(

@@ -153,7 +153,9 @@ def _load_line(serving: Serving) -> str:
     parts = [f"{name}{where.get(name, '')} {part:.3g}" for name, part in load.parts.items()]
     if "saturated" in load.parts and load.measured:
         parts[-1] += f" (measured on {load.measured:,} requests at once)"
-    come = f"{_rate(load.rate_per_second)} requests/s come{' (estimated from the arrivals)' * load.estimated}"
+    come = f"{_rate(load.rate_per_second)} requests/s arrive{' (estimated from the arrivals)' * load.estimated}"
+    if load.peak_per_second:
+        come += f" in the long run, {_rate(load.peak_per_second)} /s while bursts are on"
     more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
     if load.saturated_fcfs is not None:
         more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured)"
@@ -322,7 +324,7 @@ _TENANT = (
     "goodput_per_second latency_cycles=latency wait_cycles=wait slowdown progress verdict"
 )
 _LOAD = (
-    "offered parts cores rate_per_second bound_per_second estimated bounded lasting saturated_fcfs "
+    "offered parts cores rate_per_second peak_per_second bound_per_second estimated bounded lasting saturated_fcfs "
     "measured_requests=measured relaxation_requests=relaxation not_counted preemption unsure"
 )
 _FAIRNESS = "slowdown=fairness_slowdown goodput=fairness_goodput throughput=fairness_throughput"

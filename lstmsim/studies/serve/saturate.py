@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.files.scenario.requests import ScenarioRates, load_requests, rate_overrides, rates_of
 from lstmsim.studies.serve import saturation
 from lstmsim.studies.serve.offered import capacity_of, load_of
 from lstmsim.studies.serve.request import SaturateRequest
@@ -119,7 +119,7 @@ class _Runs:
     bound_ms: float | None
     bounds_ms: dict[str, float]
     percentile: float
-    rates: Mapping[str, float]
+    rates: ScenarioRates
     progress: Callable[[int, int], None] | None
 
     def __post_init__(self) -> None:
@@ -170,7 +170,16 @@ class _Runs:
         best, worst, undecided, runs = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
         return saturation.Saturation(
-            best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp
+            best,
+            worst,
+            self.bound_ms,
+            runs,
+            undecided,
+            self.percentile,
+            self.bounds_ms,
+            *machine,
+            stamp=self.stamp,
+            peak_ratio=self.rates.peak_ratio,
         )
 
     def judge(self, rate: float) -> saturation.Tried:

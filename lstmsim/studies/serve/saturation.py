@@ -15,6 +15,9 @@ from lstmsim.report.stamp import Stamp
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.intervals import Interval, wilson
 
+#: What the two columns of rates are, where arrivals are bursty.
+PEAKS = "requests/s: in the long run; while on/s: while all bursty entries are on"
+
 #: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
 LEAST_TOLERANCE = 1e-9
 
@@ -100,6 +103,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     not_counted: requests that come but are in no load, in words.
     complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
     stamp: what the cycles are exact against, and which keys are assumptions.
+    peak_ratio: the rate while all bursty entries are on / the rate in the long run, which all rates here are.
     """
 
     rate: float | None
@@ -114,6 +118,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     not_counted: tuple[str, ...] = ()
     complete: bool = True
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
+    peak_ratio: float = 1.0
 
     @property
     def monotone(self) -> bool:
@@ -314,9 +319,10 @@ def document(saturation: Saturation) -> Document:
 
 def _rates(saturation: Saturation) -> Section:
     name, names = f"p{saturation.percentile:g}", sorted(saturation.bounds_ms)
-    rejects = any(run.rejected for run in saturation.runs)
+    rejects, bursts = any(run.rejected for run in saturation.runs), saturation.peak_ratio > 1
     columns = [
         Column("requests/s", digits=1, form=lambda rate: f"{rate:,.1f}"),
+        *[Column("while on/s", digits=1)] * bursts,
         Column("load", digits=3),
         Column("requests"),
         Column(f"{name} ms", left=True),
@@ -329,7 +335,8 @@ def _rates(saturation: Saturation) -> Section:
         tenants = [_judged(run.tenants.get(tenant)) for tenant in names]
         share = [f"{100 * run.rejected:.2f} %"] * rejects
         value = _value(run.percentile_ms, run.half_width_ms)
-        return (run.rate, run.load, run.requests or None, value, *tenants, *share, run.verdict)
+        peak = [run.rate * saturation.peak_ratio] * bursts
+        return (run.rate, *peak, run.load, run.requests or None, value, *tenants, *share, run.verdict)
 
     rows = sorted(saturation.runs, key=lambda run: run.rate)
     return Section.of(Grid(tuple(columns), tuple(map(row, rows)), repeated=1), title="RATES")
@@ -403,6 +410,8 @@ def _remarks(saturation: Saturation) -> list[str]:
     lines = []
     if not saturation.complete:
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
+    if saturation.peak_ratio > 1:
+        lines.append(PEAKS)
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
         unless = ", but where that is undecided" if open_ else ""
