@@ -228,8 +228,9 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
 def _share_on(arrival: Mapping[str, Any]) -> float:
     """The share of time in which requests of an entry arrive; 1 where its keys are wrong, which their check reports."""
     on, off = arrival.get("mean_on_ms"), arrival.get("mean_off_ms")
-    numbers = isinstance(on, int | float) and isinstance(off, int | float) and min(on, off) > 0
-    return on / (on + off) if numbers and arrival["kind"] == "bursty" else 1.0
+    if arrival["kind"] != "bursty" or not isinstance(on, int | float) or not isinstance(off, int | float):
+        return 1.0
+    return on / (on + off) if min(on, off) > 0 else 1.0
 
 
 def processes_of(
