@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
     """A share in percent for people. A part that is there never reads as 0.
@@ -40,6 +42,17 @@ def two_digits(value: float) -> str:
     ('0.012', '2,600', '2.5')
     """
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def with_interval(value: str, half_width: float, ends: Sequence[float] | None = None) -> str:
+    """A value with its 95 % interval: the half width, or both ends where that would reach beyond what is possible.
+
+    >>> with_interval("2.5", 0.5), with_interval("99.8", 2.8, (97.0, 100.0))
+    ('2.5 +- 0.5', '99.8 [97, 100]')
+    """
+    if ends is None:
+        return f"{value} +- {two_digits(half_width)}"
+    return f"{value} [{four_digits(ends[0])}, {four_digits(ends[1])}]"
 
 
 def short_name(name: str, length: int) -> str:

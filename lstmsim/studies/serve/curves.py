@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, remark
+from lstmsim.report.figures_text import with_interval
 from lstmsim.report.results import Baseline, Forms, Table, picked
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.result import Serving
@@ -23,15 +24,23 @@ _NO_LATENCY = ("unstable", "cannot tell")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A latency, and half the width of its 95 % interval; None where there are too few requests for one."""
+    """A latency, and half the width of its 95 % interval; None where there are too few requests for one.
+
+    ends_ms: the ends of the interval where value +- half width is impossible; None: it is not.
+    """
 
     value_ms: float
     half_width_ms: float | None
+    ends_ms: Sequence[float] | None = None
 
     @property
     def half_share(self) -> float | None:
         """The half width as a share of the value."""
         return None if self.half_width_ms is None or not self.value_ms else self.half_width_ms / self.value_ms
+
+
+def _estimate(value: float, half_width: float | None, ends: Sequence[float] | None) -> Estimate:
+    return Estimate(value, half_width, ends and tuple(ends))
 
 
 @dataclass(frozen=True)
@@ -67,14 +76,15 @@ class Measured:
         """Give the figures as plain data."""
         named = {} if self.mean is None else {"mean": self.mean}
         named |= {f"p{percent:g}": each for percent, each in self.percentiles.items()}
-        latencies = {name: picked(each, "value=value_ms half_width=half_width_ms") for name, each in named.items()}
+        keys = "value=value_ms half_width=half_width_ms ends=ends_ms"
+        latencies = {name: picked(each, keys) for name, each in named.items()}
         return picked(self, _FIGURES) | {"latency_ms": latencies}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Measured:
         """Make the figures from plain data."""
         pairs = (each.partition("=") for each in _FIGURES.split())
-        known = {name: Estimate(each["value"], each["half_width"]) for name, each in data["latency_ms"].items()}
+        known = {name: _estimate(**each) for name, each in data["latency_ms"].items()}
         mean = known.pop("mean", None)
         percentiles = {float(name[1:]): each for name, each in known.items()}
         return cls(**{field or key: data[key] for key, _, field in pairs}, mean=mean, percentiles=percentiles)
@@ -87,11 +97,11 @@ _FIGURES = f"verdict offered_load=offered {_COUNTS}"
 
 def measured(serving: Serving) -> Measured:
     """Pick from a run the figures that a curve shows."""
-    stable = serving.verdict not in _NO_LATENCY
+    stable = serving.verdict not in _NO_LATENCY and serving.requests > 0
 
     def ms(each: Interval) -> Estimate:
         scaled = each.scaled(serving.ms(1))
-        return Estimate(scaled.value, scaled.half_width)
+        return Estimate(scaled.value, scaled.half_width, scaled.ends)
 
     return Measured(
         **picked(serving, f"verdict {_COUNTS}"),
@@ -200,6 +210,8 @@ def _latency(estimate: Estimate) -> str:
     """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short."""
     if estimate.half_width_ms is None:
         return f"{estimate.value_ms:.4g} too few"
+    if estimate.ends_ms is not None:
+        return with_interval(f"{estimate.value_ms:.4g}", estimate.half_width_ms, estimate.ends_ms)
     share = 100 * (estimate.half_share or 0.0)
     width = "0%" if not share else "<0.1%" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f}%"
     return f"{estimate.value_ms:.4g} +- {width}"

@@ -32,7 +32,7 @@ from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a point is measured in another way than before.
-_FORMAT = "lstmsim load-latency point 3"
+_FORMAT = "lstmsim load-latency point 4"
 #: The percentile whose interval may be waited for is the last one.
 _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 

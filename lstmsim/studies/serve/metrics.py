@@ -21,11 +21,11 @@ from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.studies.serve.tenants import NEVER, Accounts, Ints, Known, Rows, Sharing
 from lstmsim.studies.serve.together import Together
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
-from lstmsim.traffic.intervals import Warmup, warmup_of
-from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
+from lstmsim.traffic.intervals import Interval, Warmup, warmup_of
+from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, no_times, sum_of
 from lstmsim.traffic.load import Round, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.population import Past
-from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, unless_sure
+from lstmsim.traffic.rates import Rates, Span, level_interval, no_surer, relaxation_in, unless_sure
 
 
 def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
@@ -146,7 +146,7 @@ class Collector:
 
     def _left_out(self) -> Warmup:
         warmup = self._warmup or warmup_of(self.latencies.count, self._given)
-        if self.latencies.exact and warmup.requests >= self.latencies.count:
+        if self.latencies.exact and warmup.requests >= self.latencies.count > 0:
             text = f"leaves out {warmup.requests} requests of {self.latencies.count}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         return warmup
@@ -164,14 +164,16 @@ class Collector:
             return Span(self._window.start_cycle, self._window.end_cycle, self.frequency_mhz)
         return Span(self._past.population.first_cycle, self._last_finish, self.frequency_mhz)
 
-    def _rates(self, latency: Distribution | None, taken: float) -> Rates:
-        """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
-        windows = self._past.population.windows[:-1]
-        parts = [each.taken / self.servers for each in windows]
+    def _utilization(self, latency: Distribution | None, taken: float) -> Interval:
+        """The share of time in which threads are taken; `latency`: None where the queue's memory is unknown."""
+        parts = [each.taken / self.servers for each in self._past.population.windows[:-1]]
         relaxation = relaxation_in(latency)
-        plain = level_interval(taken, parts, 1.0, self._requests, relaxation)
-        utilization = unless_sure(plain, self._requests, relaxation)
-        return replace(self._accounts.rates(self._span, latency), utilization=utilization)
+        return unless_sure(level_interval(taken, parts, 1.0, self._requests, relaxation), self._requests, relaxation)
+
+    def _rates(self, latency: Distribution | None, taken: Interval) -> Rates:
+        """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
+        rates = replace(self._accounts.rates(self._span, latency), utilization=taken)
+        return no_surer(rates, taken) if self._away else rates
 
     def _relaxation(self, traffic: Traffic, taken: float) -> float | None:
         """About how many served requests pass until the queue has forgotten its past: fewer than come in that time."""
@@ -184,20 +186,23 @@ class Collector:
 
     def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
         """Give the figures of all requests; nothing can be added after that."""
-        if not self._requests:
-            text = f"all {self._away:,} were rejected: there is no latency" if self._away else "none has finished"
-            raise InputError(Mistake("requests", f"{text}, expected at least one that is served"))
+        if not self._requests + self._away:
+            raise InputError(Mistake("requests", "none has finished, expected at least one that does"))
         swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        relaxation = inf if cut else self._relaxation(coming, taken)
+        relaxation = inf if cut or not self._requests else self._relaxation(coming, taken)
         latency, wait = (
             series.distribution(warmup.requests, relaxation=relaxation, percentiles=percentiles)
+            if series.count
+            else no_times(percentiles)
             for series in (self.latencies, self._wait)
         )
         grows = relaxation is not None and self.latencies.grows(warmup.requests, relaxation)
         verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
-        known = Known(coming, relaxation, taken, verdict)
+        told = None if relaxation is None else latency
+        busy = self._utilization(told, taken)
+        known = Known(coming, relaxation, taken, verdict, busy)
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -221,7 +226,7 @@ class Collector:
             rejected=self._away,
             load=coming.load,
             verdict=verdict,
-            rates=self._rates(None if relaxation is None else latency, taken),
+            rates=self._rates(told, busy),
             relaxation=relaxation,
         )
 

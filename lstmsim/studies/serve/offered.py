@@ -23,7 +23,6 @@ from lstmsim.program.unit_names import MEMORY, beside_cores
 from lstmsim.studies.serve import demands
 from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
-from lstmsim.traffic.arrivals import Bursty
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
@@ -242,6 +241,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shared = beside.pop() if len(beside) == 1 else MEMORY
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound, shared)
     rate = sum(share.rate for share in mix)
+    peak = sum(share.rate * getattr(share.process, "peak_ratio", 1.0) for share in mix)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
@@ -286,14 +286,8 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
         measured=measured,
         preemption=preemption,
         unsure=unsure,
-        peak_per_second=_peak(mix),
+        peak_per_second=peak if peak > rate else 0.0,
     )
-
-
-def _peak(mix: Sequence[_Share]) -> float:
-    """Requests per second while all bursty entries are on; 0: there are none."""
-    bursty = [share.rate for share in mix if isinstance(share.process, Bursty)]
-    return sum(share.rate * getattr(share.process, "peak_ratio", 1.0) for share in mix) if bursty else 0.0
 
 
 def _preemption(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
-from lstmsim.report.figures_text import four_digits, short_name, two_digits
+from lstmsim.report.figures_text import four_digits, percent, short_name, with_interval
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.serve.result import ClosedWindow, Serving, Tenant
 from lstmsim.traffic.intervals import MEAN_UNITS, Interval
@@ -37,7 +37,9 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
     count, servers = serving.requests, serving.servers
     threads = f"{servers} thread{'s' * (servers != 1)}"
     rejected = f"; {serving.rejected:,} more rejected" if serving.rejected else ""
-    headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{rejected}"
+    headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{_late(serving)}{rejected}"
+    if not count:
+        headline = f"SERVING: all {serving.rejected:,} requests on {threads} were rejected"
     sections = [Section.of(Text("\n".join(_figures(serving)), hang=2))]
     if tenants and len(serving.tenants) > 1:
         sections.append(_tenants(serving))
@@ -50,6 +52,12 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
 
 def _serving(result: Serving | Served) -> Serving:
     return result if isinstance(result, Serving) else result.serving
+
+
+def _late(serving: Serving) -> str:
+    """How many of the requests with a deadline were late, where any has one."""
+    asked = sum(each.attained for each in serving.tenants.values()) + serving.misses
+    return f", {percent(serving.misses, asked, 'none')} of those with a deadline late" if asked else ""
 
 
 def _figures(serving: Serving) -> list[str]:
@@ -78,7 +86,8 @@ def _levels(serving: Serving) -> tuple[str, str, str, str]:
     def level(text: str, interval: Interval | None, unit: str, scale: float = 1.0) -> str:
         if interval is None or interval.half_width is None:
             return f"{text} {unit}{few}"
-        return f"{text} +- {two_digits(scale * interval.half_width)} {unit}"
+        scaled = interval.scaled(scale)
+        return f"{with_interval(text, scale * interval.half_width, scaled.ends)} {unit}"
 
     rates = serving.rates or Rates(Interval(0.0), Interval(0.0))
     kept, share = rates.attainment, ""
@@ -121,11 +130,13 @@ def _named(figures: Distribution) -> dict[str, Interval]:
 
 
 def _distribution(figures: Distribution, serving: Serving) -> str:
+    if not figures.requests:
+        return "none, no request was served"
     parts = []
     for name, interval in _named(figures).items():
         value = four_digits(serving.ms(interval.value))
         if interval.half_width is not None:
-            value = f"{value} +- {two_digits(serving.ms(interval.half_width))}"
+            value = with_interval(value, serving.ms(interval.half_width), interval.scaled(serving.ms(1)).ends)
         elif serving.verdict in _MAY_SETTLE:
             value = f"{value} (too few)"
         parts.append(f"{name} {value}")
@@ -265,30 +276,25 @@ def _rates(tenant: Tenant) -> list[str | None]:
     if tenant.rates is None:
         return texts
     known = tenant.rates.attainment, tenant.rates.throughput, tenant.rates.goodput
-    return [text and f"{text}{_percent(each, tenant)}" for text, each in zip(texts, known, strict=True)]
+    shown = zip(texts, known, (100.0, 1.0, 1.0), strict=True)
+    return [text and f"{text}{_percent(each, tenant, scale)}" for text, each, scale in shown]
 
 
-def _percent(interval: Interval | None, tenant: Tenant) -> str:
+def _percent(interval: Interval | None, tenant: Tenant, scale: float = 1.0) -> str:
     if interval is None:
         return ""
     if interval.half_width is None:
         return " too few" * (tenant.verdict in _MAY_SETTLE)
-    return f" +-{100 * interval.half_width / interval.value:.2g}%" if interval.value else ""
+    if interval.ends is not None:
+        return f" [{', '.join(four_digits(scale * end) for end in interval.ends)}]"
+    return f" +-{100 * interval.half_width / (interval.value or 1):.2g}%"
 
 
 def _times(tenant: Tenant, serving: Serving) -> Sequence[str | None]:
     if tenant.latency is None or tenant.wait is None:
         return ["none served", *[None] * (len(serving.latency.percentiles) + 1)]
     intervals = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    texts: list[str | None] = []
-    for one in intervals:
-        share = 100 * (one.half_width or 0.0) / one.value if one.value else 0.0
-        width = f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
-        none = one.half_width is None
-        texts.append(
-            f"{four_digits(serving.ms(one.value))} {'too few' * (tenant.verdict in _MAY_SETTLE) if none else width}"
-        )
-    return texts
+    return [f"{four_digits(serving.ms(one.value))}{_percent(one, tenant, serving.ms(1))}" for one in intervals]
 
 
 # ---- the whole run
@@ -329,8 +335,8 @@ _LOAD = (
 )
 _FAIRNESS = "slowdown=fairness_slowdown goodput=fairness_goodput throughput=fairness_throughput"
 _KEYS: Keys = {
-    Interval: "value half_width",
-    Distribution: lambda own: {**_named(own), "max": own.max, "exact": own.exact},
+    Interval: "value half_width ends",
+    Distribution: lambda own: {**_named(own), "max": own.max, "exact": own.exact} if own.requests else None,
     Rates: Rates.named,
     Window: "start_cycle width_cycles waiting=queue_length threads_taken=taken finished",
     ClosedWindow: "clients start_cycle end_cycle",

@@ -169,18 +169,10 @@ class _Runs:
         """Give the result of these runs."""
         best, worst, undecided, runs = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
-        return saturation.Saturation(
-            best,
-            worst,
-            self.bound_ms,
-            runs,
-            undecided,
-            self.percentile,
-            self.bounds_ms,
-            *machine,
-            stamp=self.stamp,
-            peak_ratio=self.rates.peak_ratio,
+        made = saturation.Saturation(
+            best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp
         )
+        return replace(made, peak_ratio=self.rates.peak_ratio)
 
     def judge(self, rate: float) -> saturation.Tried:
         """Judge one rate, and report that it is done."""
@@ -256,7 +248,7 @@ class _Runs:
         verdict = saturation.joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
         return saturation.Tried(
             rate=rate,
-            p99_ms=serving.ms(serving.latency.p99.value),
+            p99_ms=serving.ms(serving.latency.p99.value) if serving.requests else None,
             kept=saturation.VERDICTS[verdict],
             rejected=away,
             verdict=verdict,
@@ -264,6 +256,7 @@ class _Runs:
             load=load,
             percentile_ms=every.percentile_ms,
             half_width_ms=every.half_width_ms,
+            ends_ms=every.ends_ms,
             tenants=tenants,
             beyond=max((each.beyond for each in parts), default=0.0),
         )
