@@ -80,6 +80,7 @@ class Collector:
         self.latencies, self._wait = Series(kept), Series(kept)
         self._past = Past()
         self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
+        self._taken_inside = 0
         self._last_finish, self._squares = 0, 0.0
         self._done = False
         self._window = window
@@ -91,6 +92,7 @@ class Collector:
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
         self._taken -= int(((resumed - paused) * servers).sum())
+        self._taken_inside -= self._inside(paused, resumed, servers)
         gives_up = np.stack([paused, one, -one, -servers])
         goes_on = np.stack([resumed, -one, one, servers])
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
@@ -99,10 +101,18 @@ class Collector:
         """Count threads that batches had, before `take` takes their members, which count none."""
         service, none = (end - start) * servers, np.zeros(len(start), dtype=np.int64)
         self._taken += sum_of(service)
+        self._taken_inside += self._inside(start, end, servers)
         self._squares += float((service.astype(np.float64) ** 2).sum())
         taken = none + servers
         begins, ends = np.stack([start, none, none, taken]), np.stack([end, none, none, -taken])
         self._past.change(np.concatenate([begins, ends], axis=1))
+
+    def _inside(self, start: Ints, end: Ints, servers: Ints | int) -> int:
+        """Thread cycles between these that lie in the window of a closed loop; 0 without one."""
+        if self._window is None:
+            return 0
+        since, until = (np.clip(each, self._window.start_cycle, self._window.end_cycle) for each in (start, end))
+        return int(((until - since) * servers).sum())
 
     def take(self, number: Ints, rows: Rows, tenants: Ints) -> None:
         """Take the requests that finish next."""
@@ -120,6 +130,7 @@ class Collector:
         self._waited += sum_of(wait)
         service = (finish - start) * servers
         self._taken += sum_of(service)
+        self._taken_inside += self._inside(start, finish, servers)
         self._squares += float((service.astype(np.float64) ** 2).sum())
         self._last_finish = int(finish[-1])
         self._accounts.take(tenants, rows)
@@ -166,9 +177,15 @@ class Collector:
 
     def _utilization(self, latency: Distribution | None, taken: float) -> Interval:
         """The share of time in which threads are taken; `latency`: None where the queue's memory is unknown."""
-        parts = [each.taken / self.servers for each in self._past.population.windows[:-1]]
-        relaxation = relaxation_in(latency)
-        return unless_sure(level_interval(taken, parts, 1.0, self._requests, relaxation), self._requests, relaxation)
+        span, relaxation = self._span, relaxation_in(latency)
+        inside = [
+            each
+            for each in self._past.population.windows[:-1]
+            if span.start <= each.start_cycle and each.start_cycle + each.width_cycles <= span.end
+        ]
+        requests = self._requests if self._window is None else sum(each.finished for each in inside)
+        parts = [each.taken / self.servers for each in inside]
+        return unless_sure(level_interval(taken, parts, 1.0, requests, relaxation), requests, relaxation)
 
     def _rates(self, latency: Distribution | None, taken: Interval) -> Rates:
         """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
@@ -191,6 +208,8 @@ class Collector:
         swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
+        if self._window is not None and self._window.span_cycles:
+            taken = self._taken_inside / (self.servers * self._window.span_cycles)
         relaxation = inf if cut or not self._requests else self._relaxation(coming, taken)
         latency, wait = (
             series.distribution(warmup.requests, relaxation=relaxation, percentiles=percentiles)
@@ -211,6 +230,7 @@ class Collector:
             first_arrival=swept.first_cycle,
             last_finish=self._last_finish,
             service_cycles=self._taken,
+            utilization=taken,
             warmup=warmup,
             latency=latency,
             wait=wait,
