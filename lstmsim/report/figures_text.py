@@ -45,11 +45,7 @@ def two_digits(value: float) -> str:
 
 
 def with_interval(value: str, half_width: float, ends: Sequence[float] | None = None) -> str:
-    """A value with its 95 % interval: the half width, or both ends where that would reach beyond what is possible.
-
-    >>> with_interval("2.5", 0.5), with_interval("99.8", 2.8, (97.0, 100.0))
-    ('2.5 +- 0.5', '99.8 [97, 100]')
-    """
+    """A value with its 95 % interval: the half width, or both ends where that would reach beyond what is possible."""
     if ends is None:
         return f"{value} +- {two_digits(half_width)}"
     return f"{value} [{four_digits(ends[0])}, {four_digits(ends[1])}]"

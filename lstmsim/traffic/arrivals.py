@@ -143,11 +143,6 @@ class Bursty:
             text = f"an on period holds {held:.2g} requests on average, expected at least {LEAST_PER_BURST}"
             raise InputError(Mistake("bursty: mean_on_ms", f"{text}; use poisson for arrivals that come one by one"))
 
-    @property
-    def peak_ratio(self) -> float:
-        """The rate while on / the rate in the long run."""
-        return (self.mean_on_ms + self.mean_off_ms) / self.mean_on_ms
-
 
 @record
 class Stream:

@@ -53,9 +53,6 @@ class Interval:
     correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
         short to be independent of each other.
     ends: the ends where value ± half_width would reach beyond what is possible; None: it does not.
-
-    >>> Interval(0.9, 0.2).within(0, 1).ends, Interval(5.0, 2.0).within(0).ends
-    ((0.7, 1), None)
     """
 
     value: float
@@ -185,6 +182,12 @@ ALIKE = 2.0
 GROWING = 0.97
 #: Batches of this many units vary as independent ones would, but for a share of two units of their size.
 _SHARED = 2.0
+
+
+def requests_for(relaxation: float, percent: float | None = None) -> float:
+    """Give how many requests the interval of the mean (None) or a percentile takes, the warm-up included."""
+    units = 0.0 if percent is None else TAIL_UNITS / min(percent / 100, 1 - percent / 100)
+    return max(MEAN_UNITS, units) * relaxation / 0.9
 
 
 class Spread(NamedTuple):

@@ -188,8 +188,7 @@ def unless_sure(taken: intervals.Interval, requests: int, units: float) -> inter
 def no_surer(rates: Rates, taken: intervals.Interval | None) -> Rates:
     """Give rates with a throughput no surer than the share of time taken, which limits it where requests are rejected.
 
-    A run with few idle times has a high throughput and a narrow interval at once, which the logarithm of the rate that
-    idle times would allow beyond it does not have.
+    A run with few idle times has a high throughput and a narrow interval at once; the logarithm of the room has not.
     """
     own = rates.throughput
     if own.half_width is None or taken is None or taken.half_width is None or not taken.value:

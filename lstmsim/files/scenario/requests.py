@@ -241,6 +241,13 @@ def processes_of(
     return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
 
 
+def uncounted(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:
+    """Say whether there are entries whose requests come at a rate, and none of these says how many come."""
+    known = ((job, job.get("arrival")) for job in _entries(source, overrides).values())
+    counts = ["count" in job for job, arrival in known if isinstance(arrival, dict) and arrival.get("kind") in _KEYS]
+    return bool(counts) and not any(counts)
+
+
 def batch_overrides(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str], size: int
 ) -> list[str]:

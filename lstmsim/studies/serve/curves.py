@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, remark
-from lstmsim.report.figures_text import with_interval
 from lstmsim.report.results import Baseline, Forms, Table, picked
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.serve.saturation import PEAKS, limits_text
+from lstmsim.studies.serve.saturation import PEAKS, latency_text, limits_text
 from lstmsim.traffic.intervals import Interval
 
 #: Percentiles at which the distribution of latencies is known.
@@ -24,23 +23,15 @@ _NO_LATENCY = ("unstable", "cannot tell")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A latency, and half the width of its 95 % interval; None where there are too few requests for one.
-
-    ends_ms: the ends of the interval where value +- half width is impossible; None: it is not.
-    """
+    """A latency, and half the width of its 95 % interval; None where there are too few requests for one."""
 
     value_ms: float
     half_width_ms: float | None
-    ends_ms: Sequence[float] | None = None
 
     @property
     def half_share(self) -> float | None:
         """The half width as a share of the value."""
         return None if self.half_width_ms is None or not self.value_ms else self.half_width_ms / self.value_ms
-
-
-def _estimate(value: float, half_width: float | None, ends: Sequence[float] | None) -> Estimate:
-    return Estimate(value, half_width, ends and tuple(ends))
 
 
 @dataclass(frozen=True)
@@ -76,15 +67,14 @@ class Measured:
         """Give the figures as plain data."""
         named = {} if self.mean is None else {"mean": self.mean}
         named |= {f"p{percent:g}": each for percent, each in self.percentiles.items()}
-        keys = "value=value_ms half_width=half_width_ms ends=ends_ms"
-        latencies = {name: picked(each, keys) for name, each in named.items()}
+        latencies = {name: picked(each, "value=value_ms half_width=half_width_ms") for name, each in named.items()}
         return picked(self, _FIGURES) | {"latency_ms": latencies}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Measured:
         """Make the figures from plain data."""
         pairs = (each.partition("=") for each in _FIGURES.split())
-        known = {name: _estimate(**each) for name, each in data["latency_ms"].items()}
+        known = {name: Estimate(each["value"], each["half_width"]) for name, each in data["latency_ms"].items()}
         mean = known.pop("mean", None)
         percentiles = {float(name[1:]): each for name, each in known.items()}
         return cls(**{field or key: data[key] for key, _, field in pairs}, mean=mean, percentiles=percentiles)
@@ -101,7 +91,7 @@ def measured(serving: Serving) -> Measured:
 
     def ms(each: Interval) -> Estimate:
         scaled = each.scaled(serving.ms(1))
-        return Estimate(scaled.value, scaled.half_width, scaled.ends)
+        return Estimate(scaled.value, scaled.half_width)
 
     return Measured(
         **picked(serving, f"verdict {_COUNTS}"),
@@ -210,8 +200,8 @@ def _latency(estimate: Estimate) -> str:
     """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short."""
     if estimate.half_width_ms is None:
         return f"{estimate.value_ms:.4g} too few"
-    if estimate.ends_ms is not None:
-        return with_interval(f"{estimate.value_ms:.4g}", estimate.half_width_ms, estimate.ends_ms)
+    if estimate.half_width_ms > estimate.value_ms:
+        return latency_text(estimate.value_ms, estimate.half_width_ms)
     share = 100 * (estimate.half_share or 0.0)
     width = "0%" if not share else "<0.1%" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f}%"
     return f"{estimate.value_ms:.4g} +- {width}"

@@ -178,11 +178,8 @@ class Collector:
     def _utilization(self, latency: Distribution | None, taken: float) -> Interval:
         """The share of time in which threads are taken; `latency`: None where the queue's memory is unknown."""
         span, relaxation = self._span, relaxation_in(latency)
-        inside = [
-            each
-            for each in self._past.population.windows[:-1]
-            if span.start <= each.start_cycle and each.start_cycle + each.width_cycles <= span.end
-        ]
+        windows = self._past.population.windows[:-1]
+        inside = [each for each in windows if span.start <= each.start_cycle <= span.end - each.width_cycles]
         requests = self._requests if self._window is None else sum(each.finished for each in inside)
         parts = [each.taken / self.servers for each in inside]
         return unless_sure(level_interval(taken, parts, 1.0, requests, relaxation), requests, relaxation)
@@ -220,8 +217,7 @@ class Collector:
         grows = relaxation is not None and self.latencies.grows(warmup.requests, relaxation)
         verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
         told = None if relaxation is None else latency
-        busy = self._utilization(told, taken)
-        known = Known(coming, relaxation, taken, verdict, busy)
+        known = Known(coming, relaxation, taken, verdict, self._utilization(told, taken))
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -246,7 +242,7 @@ class Collector:
             rejected=self._away,
             load=coming.load,
             verdict=verdict,
-            rates=self._rates(told, busy),
+            rates=self._rates(told, known.taken),
             relaxation=relaxation,
         )
 

@@ -23,6 +23,7 @@ from lstmsim.program.unit_names import MEMORY, beside_cores
 from lstmsim.studies.serve import demands
 from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
+from lstmsim.traffic.arrivals import Bursty
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
@@ -241,7 +242,8 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shared = beside.pop() if len(beside) == 1 else MEMORY
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound, shared)
     rate = sum(share.rate for share in mix)
-    peak = sum(share.rate * getattr(share.process, "peak_ratio", 1.0) for share in mix)
+    bursts = [(share.rate, share.process) for share in mix if isinstance(share.process, Bursty)]
+    peak = rate + sum(own * each.mean_off_ms / each.mean_on_ms for own, each in bursts)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
@@ -286,7 +288,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
         measured=measured,
         preemption=preemption,
         unsure=unsure,
-        peak_per_second=peak if peak > rate else 0.0,
+        peak_per_second=peak if bursts else 0.0,
     )
 
 

@@ -11,7 +11,7 @@ from lstmsim.report.document import Column, Document, Grid, Section, Text, remar
 from lstmsim.report.figures_text import four_digits, percent, short_name, with_interval
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.serve.result import ClosedWindow, Serving, Tenant
-from lstmsim.traffic.intervals import MEAN_UNITS, Interval
+from lstmsim.traffic.intervals import Interval, requests_for
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import VERDICTS, Load
 from lstmsim.traffic.population import Window
@@ -138,7 +138,8 @@ def _distribution(figures: Distribution, serving: Serving) -> str:
         if interval.half_width is not None:
             value = with_interval(value, serving.ms(interval.half_width), interval.scaled(serving.ms(1)).ends)
         elif serving.verdict in _MAY_SETTLE:
-            value = f"{value} (too few)"
+            takes = _takes(serving, None if name == "mean" else float(name[1:]))
+            value = f"{value} (too few{takes and ', takes about '}{takes})"
         parts.append(f"{name} {value}")
     return ", ".join([*parts, f"max {four_digits(cycles_to_ms(figures.max, serving.frequency_mhz))}"])
 
@@ -209,18 +210,26 @@ def _missing(serving: Serving) -> str:
     excess = ""
     if load is not None and load.offered >= 1 and load.bounded:
         excess = "; more come than can be served, but what goes on coming and is never rejected is no more than that"
-    clients = any(tenant.clients for tenant in serving.tenants.values())
-    relaxation = serving.relaxation if clients or load is not None else None
-    if serving.verdict != "too few" or relaxation is None or relaxation == inf:
+    if serving.verdict != "too few" or _relaxation(serving) is None:
         return excess
-    # only those that are served count
-    came = serving.requests + serving.rejected
-    needed = MEAN_UNITS * relaxation * came / serving.requests / 0.9
-    if came >= needed:
+    if not _takes(serving):
         return f"{excess}; its latencies vary more than the load explains"
-    unit = 10 ** max(0, len(str(int(needed))) - 2)  # rounded up to two digits
-    where = "with these clients" if clients else "at this load"
-    return f"{excess}; {where} that takes about {int(-(-needed // unit) * unit):,}"
+    where = "with these clients" if any(each.clients for each in serving.tenants.values()) else "at this load"
+    return f"{excess}; {where} that takes about {_takes(serving)}"
+
+
+def _relaxation(serving: Serving) -> float | None:
+    """The relaxation in requests that come, of which only those that are served count; None: it is not known."""
+    clients = any(tenant.clients for tenant in serving.tenants.values())
+    known = serving.relaxation if clients or serving.load is not None else None
+    return None if known in (None, inf) else known * (1 + serving.rejected / serving.requests)
+
+
+def _takes(serving: Serving, percent: float | None = None) -> str:
+    """How many requests an interval takes, to two digits; empty: not known, or so many came."""
+    needed = requests_for(_relaxation(serving) or 0.0, percent)
+    unit = 10 ** max(0, len(str(int(needed))) - 2)  # rounded up
+    return f"{int(-(-needed // unit) * unit):,}" if serving.requests + serving.rejected < needed else ""
 
 
 # ---- tenants
@@ -316,10 +325,8 @@ def _whole_run(served: Served) -> str:
         )
     if served.until_half_width is None:
         return line
-    share = f"{100 * served.until_half_width:g} %"
-    if served.ended == "half width":
-        return f"{line}\nintervals within {share} after {came:,} requests"
-    return f"{line}\nintervals not within {share} at the limit of {came:,} requests"
+    told = "within {} % after" if served.ended == "half width" else "not within {} % at the limit of"
+    return f"{line}\nintervals {told.format(f'{100 * served.until_half_width:g}')} {came:,} requests"
 
 
 # ---- plain data

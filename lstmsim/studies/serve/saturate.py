@@ -256,7 +256,6 @@ class _Runs:
             load=load,
             percentile_ms=every.percentile_ms,
             half_width_ms=every.half_width_ms,
-            ends_ms=every.ends_ms,
             tenants=tenants,
             beyond=max((each.beyond for each in parts), default=0.0),
         )

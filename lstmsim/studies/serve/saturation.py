@@ -16,7 +16,6 @@ from lstmsim.report.stamp import Stamp
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.intervals import Interval, wilson
 
-#: What the two columns of rates are, where arrivals are bursty.
 PEAKS = "requests/s: in the long run; while on/s: while all bursty entries are on"
 
 #: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
@@ -44,7 +43,6 @@ class Judged:
     verdict: a key of `VERDICTS`.
     rejected: the share of the requests that came and were rejected.
     beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
-    ends_ms: the ends of the interval where percentile +- half width is impossible; None: it is not.
     """
 
     bound_ms: float
@@ -54,7 +52,6 @@ class Judged:
     requests: int = 0
     rejected: float = 0.0
     beyond: float = 0.0
-    ends_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,6 @@ class Tried:
     needs: number of requests until the percentile has an interval; None: not known beforehand.
     missing: why more requests would not help to decide, in words; empty: they might.
     beyond: the largest `Judged.beyond` of its bounds.
-    ends_ms: as `Judged.ends_ms`, of all requests.
     """
 
     rate: float
@@ -89,7 +85,6 @@ class Tried:
     needs: int | None = None
     missing: str = ""
     beyond: float = 0.0
-    ends_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -313,7 +308,7 @@ def judged(
         verdicts.append(of_share(rejected, came, most, alike=alike, widths=widths))
     share = rejected / came if came else 0.0
     value = interval.value if served else None
-    return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond, interval.ends)
+    return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond)
 
 
 def document(saturation: Saturation) -> Document:
@@ -339,7 +334,7 @@ def _rates(saturation: Saturation) -> Section:
     def row(run: Tried) -> tuple[str | int | float | None, ...]:
         tenants = [_judged(run.tenants.get(tenant)) for tenant in names]
         share = [f"{100 * run.rejected:.2f} %"] * rejects
-        value = _value(run)
+        value = _value(run.percentile_ms, run.half_width_ms)
         peak = [run.rate * saturation.peak_ratio] * bursts
         return (run.rate, *peak, run.load, run.requests or None, value, *tenants, *share, run.verdict)
 
@@ -347,18 +342,22 @@ def _rates(saturation: Saturation) -> Section:
     return Section.of(Grid(tuple(columns), tuple(map(row, rows)), repeated=1), title="RATES")
 
 
-def _value(run: Tried | Judged) -> str | None:
-    """The percentile with its interval; None where there is no such number."""
-    if run.percentile_ms is None:
+def _value(value: float | None, half: float | None) -> str | None:
+    """The value with its interval; None where there is no such number."""
+    if value is None:
         return None
-    text = f"{run.percentile_ms:.4g}"
-    return f"{text} (too few)" if run.half_width_ms is None else with_interval(text, run.half_width_ms, run.ends_ms)
+    return f"{value:.4g} (too few)" if half is None else latency_text(value, half)
+
+
+def latency_text(value: float, half: float) -> str:
+    """A latency with its interval: +- half, or both ends where it would reach below 0."""
+    return with_interval(f"{value:.4g}", half, (0.0, value + half) if half > value else None)
 
 
 def _judged(judged: Judged | None) -> str | None:
     if judged is None:
         return None
-    return f"{_value(judged) or '-'} {judged.verdict}"
+    return f"{_value(judged.percentile_ms, judged.half_width_ms) or '-'} {judged.verdict}"
 
 
 def _bound(saturation: Saturation) -> Text | None:

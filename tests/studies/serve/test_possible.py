@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.curves import Measured, measured
 from lstmsim.studies.serve.load_latency import load_latency
 from lstmsim.studies.serve.run import serve
 from lstmsim.studies.serve.saturate import saturate
+from lstmsim.studies.serve.saturation import latency_text
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.rates import Rates, no_surer
 
@@ -41,15 +41,9 @@ def test_a_share_near_1_has_both_ends_in_text_and_json() -> None:
     assert data["latency_cycles"]["mean"]["ends"] is None
 
 
-def test_a_kept_point_has_its_ends_again() -> None:
-    serving = serve({"chip": ONE_THREAD, "jobs": [LIMITED | {"arrival": OVERLOAD}]}, requests=700).serving
-    wide = Interval(2.0, 9.0).within(1.5)
-    made = measured(serving)
-    assert made.mean is not None
-    again = Measured.from_plain(made.plain())
-    assert again == made
-    scaled = wide.scaled(serving.ms(1))
-    assert scaled.ends is not None
+@pytest.mark.parametrize(("half", "text"), [(2.0, "2.5 +- 2"), (8.9, "2.5 [0, 11.4]")])
+def test_a_latency_is_not_below_0(half: float, text: str) -> None:
+    assert latency_text(2.5, half) == text
 
 
 def test_where_all_are_rejected_curves_and_searches_say_so() -> None:
