@@ -46,9 +46,7 @@ def two_digits(value: float) -> str:
 
 def with_interval(value: str, half_width: float, ends: Sequence[float] | None = None) -> str:
     """A value with its 95 % interval: the half width, or both ends where that would reach beyond what is possible."""
-    if ends is None:
-        return f"{value} +- {two_digits(half_width)}"
-    return f"{value} [{four_digits(ends[0])}, {four_digits(ends[1])}]"
+    return f"{value} +- {two_digits(half_width)}" if ends is None else f"{value} [{', '.join(map(four_digits, ends))}]"
 
 
 def short_name(name: str, length: int) -> str:

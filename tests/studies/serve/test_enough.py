@@ -58,6 +58,7 @@ def test_too_few_says_how_many_it_takes() -> None:
     assert needed <= said < 1.1 * needed
 
 
+@pytest.mark.slow
 def test_points_have_as_many_requests_as_a_p99_takes_at_their_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "_LEAST", 500)
     monkeypatch.setattr(points, "_MOST", 4000)

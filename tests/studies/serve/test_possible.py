@@ -29,6 +29,7 @@ def test_an_interval_ends_at_what_is_possible() -> None:
     assert Interval(2.0, 9.0).within(1.5).scaled(10).ends == pytest.approx((15, 110))
 
 
+@pytest.mark.slow
 def test_a_share_near_1_has_both_ends_in_text_and_json() -> None:
     bursts = {"kind": "bursty", "on_rate_per_second": 600_000, "mean_on_ms": 0.1, "mean_off_ms": 0.4}
     job = {"name": "ticks", "model": "lstm-256", "steps": 8, "count": 30_000, "deadline": 2600, "arrival": bursts}
@@ -46,6 +47,7 @@ def test_a_latency_is_not_below_0(half: float, text: str) -> None:
     assert latency_text(2.5, half) == text
 
 
+@pytest.mark.slow
 def test_where_all_are_rejected_curves_and_searches_say_so() -> None:
     pool = {"max_batch_size": 4, "max_wait_cycles": 5000}
     job: dict[str, Any] = {"model": "lstm-256", "steps": 10, "patience": 10, "batching": pool}
