@@ -65,8 +65,8 @@ class ServeRequest:
     requests: Annotated[
         int | None,
         Key(
-            "Number of requests in all. If no entry at a rate has a `count`, serving ends when the intervals of the mean "
-            "and the last percentile are within 5 %, or after 500,000 requests.",
+            "Number of requests in all. If no entry at a rate has a `count`, serving ends when the intervals of the "
+            "mean and the last percentile are within 5 %, or after 500,000 requests.",
             follows="the file's",
             metavar="N",
         ),
