@@ -221,9 +221,9 @@ def serve(request: ServeRequest) -> Served:
     """
     scenario, requests, share = drawn_anew(request.scenario, rates=False), request.requests, request.until_half_width
     check_wanted(request.percentiles, share)
-    if requests is None and share is None and uncounted(scenario, request.overrides):
+    if requests is None and share is None and uncounted(scenario, tuple(request.overrides)):
         requests, share = UNCOUNTED_REQUESTS, UNCOUNTED_SHARE
-    asked = load_requests(scenario, request.overrides, requests)
+    asked = load_requests(scenario, tuple(request.overrides), requests)
     goes_on = any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
     if requests is None and share is not None and goes_on:
         asked = load_requests(scenario, request.overrides, MOST_REQUESTS)
