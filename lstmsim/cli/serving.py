@@ -107,7 +107,7 @@ def saturate_command(
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
     The rates of all jobs with arrivals of kind poisson or bursty are changed by one factor. The rate of the answer is
-    their sum, in requests per second (of bursty jobs: while they are on). The search bisects rates up to the highest
+    their sum, in requests per second in the long run. The search bisects rates up to the highest
     that the machine could possibly serve, with the same random numbers at every rate. A run goes on until the 95 %
     interval of the percentile lies on one side of the bound; if it never does, the answer calls the rate undecided. A
     rate with more work than the machine can do is called unstable. If so many requests are rejected (queue_limit,

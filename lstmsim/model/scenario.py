@@ -457,11 +457,14 @@ def data_words(job: Job) -> str:
     return f"Job {job.name}: the numbers of {os.path.basename(job.inputs) or 'no file'}"
 
 
+_DENSITY = "give it a `density` like {x: 0.2, h: 0.2}, the shares of elements that change"
+
+
 def no_data(job: Job) -> str:
     """What a job lacks on a machine whose cycles depend on data, in a sentence."""
     if job.inputs:
-        return "its cycles depend on its numbers, which are not read for requests that keep coming: give it a `density`"
-    return "its cycles depend on its numbers: give it `inputs` (and a model with weights), or a `density`"
+        return f"its cycles depend on its numbers, which are not read for requests that keep coming: {_DENSITY}"
+    return f"its cycles depend on its numbers: give it `inputs` (and a model with weights), or {_DENSITY}"
 
 
 def for_data(jobs: Sequence[Job]) -> str:

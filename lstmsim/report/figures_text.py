@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: Labels of axes by the column of a table; other columns are labelled by the unit at the end of their name.
 _LABELS = {
@@ -78,6 +79,11 @@ def two_digits(value: float) -> str:
     ('0.012', '2,600', '2.5')
     """
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def with_interval(value: str, half_width: float, ends: Sequence[float] | None = None) -> str:
+    """A value with its 95 % interval: the half width, or both ends where that would reach beyond what is possible."""
+    return f"{value} +- {two_digits(half_width)}" if ends is None else f"{value} [{', '.join(map(four_digits, ends))}]"
 
 
 def short_name(name: str, length: int) -> str:

@@ -30,7 +30,7 @@ of seeds; `experiments/serving/coverage.py` measures the coverage with another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from math import exp, fsum, inf, lgamma, log, log1p, sqrt
@@ -45,19 +45,21 @@ from lstmsim.base.errors import InputError, Mistake
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its 95 % confidence interval, value ± half_width.
+    """An estimate and its 95 % confidence interval: value ± half_width, or `ends`.
 
     value: the estimate.
-    half_width: None where there are too few requests for an interval.
+    half_width: that of the larger side; None where there are too few requests for an interval.
     batches: number of batches from which the interval was made.
     correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
         short to be independent of each other.
+    ends: the ends where value ± half_width would reach beyond what is possible; None: it does not.
     """
 
     value: float
     half_width: float | None = None
     batches: int = 0
     correlation: float = 0.0
+    ends: tuple[float, float] | None = None
 
     def holds(self, value: float) -> bool:
         """Say whether the interval holds this value; False where there is no interval."""
@@ -66,7 +68,15 @@ class Interval:
     def scaled(self, factor: float) -> Interval:
         """Give the interval in another unit."""
         half = None if self.half_width is None else self.half_width * factor
-        return Interval(self.value * factor, half, self.batches, self.correlation)
+        ends = None if self.ends is None else (self.ends[0] * factor, self.ends[1] * factor)
+        return Interval(self.value * factor, half, self.batches, self.correlation, ends)
+
+    def within(self, least: float, most: float = inf) -> Interval:
+        """Give the interval with ends from `least` to `most`, the possible values: it covers no less so."""
+        half = self.half_width
+        if half is None or (least <= self.value - half and self.value + half <= most):
+            return self
+        return replace(self, ends=(max(least, self.value - half), min(most, self.value + half)))
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,12 @@ GROWING = 0.97
 _SHARED = 2.0
 
 
+def requests_for(relaxation: float, percent: float | None = None) -> float:
+    """Give how many requests the interval of the mean (None) or a percentile takes, the warm-up included."""
+    units = 0.0 if percent is None else TAIL_UNITS / min(percent / 100, 1 - percent / 100)
+    return max(MEAN_UNITS, units) * relaxation / 0.9
+
+
 class Spread(NamedTuple):
     """The means of equal batches of a series, and how many numbers each batch holds."""
 
@@ -208,7 +224,7 @@ def mean_interval(value: float, least: float, spread: Spread, requests: int, uni
     half, excess = widened(plain, spread.size, units), value - least
     if half and excess > 0:
         half = excess * (exp(half / excess) - 1)
-    return unless_alike(plain, half)
+    return unless_alike(plain, half).within(least)
 
 
 def tail_interval(
@@ -225,7 +241,8 @@ def tail_interval(
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
     low, high = percentile(100 * (share - off)), percentile(100 * (share + off))
-    return unless_alike(plain, max(high - value, value - low, 0.0), value)
+    made = unless_alike(plain, max(high - value, value - low, 0.0), value)
+    return made.within(percentile(0), percentile(100))
 
 
 def widened(plain: Interval, size: float, units: float) -> float:

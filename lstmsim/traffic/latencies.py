@@ -72,6 +72,11 @@ class Distribution:
         return self.percentiles[99.0]
 
 
+def no_times(percentiles: Sequence[float]) -> Distribution:
+    """The distribution of no times at all, whose values mean nothing."""
+    return Distribution(0, intervals.Interval(0.0), {each: intervals.Interval(0.0) for each in percentiles}, 0, True)
+
+
 class Histogram:
     """How often whole numbers from 0 below 2^62 occurred, in buckets no wider than 1 / 1024 of what they hold.
 

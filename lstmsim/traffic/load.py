@@ -58,6 +58,7 @@ class Load:
     offered: the load, the largest of the parts; with preemption as much as is known of it.
     parts: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
     rate_per_second: requests of all kinds that come per second in the long run.
+    peak_per_second: the same while all bursty entries are on; 0: no entry is bursty.
     bound_per_second: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
     estimated: whether the rate is that of this run's arrivals, because they do not come as a process with a known rate.
     relaxation: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown;
@@ -89,6 +90,7 @@ class Load:
     preemption: Preemption | None = None
     windows: bool = False
     unsure: str = ""
+    peak_per_second: float = 0.0
 
     @property
     def stable(self) -> bool:

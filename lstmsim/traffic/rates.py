@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import expm1, inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -138,7 +138,7 @@ def rates_of(tally: Tally, span: Span, values: tuple[float, float, float | None]
 def _unless_over(level: intervals.Interval, tally: Tally, span: Span) -> intervals.Interval:
     """The interval of a rate, or none where these requests are over so long before the run that its mean tells less."""
     over = max(0, span.end - tally.last) / max(1, span.end - span.start) * level.value
-    return replace(level, half_width=None) if (level.half_width or inf) < over else level
+    return replace(level, half_width=None) if (level.half_width or inf) < over else level.within(0)
 
 
 def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> intervals.Interval:
@@ -167,11 +167,11 @@ def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> intervals
         return intervals.Interval(value)
     if _skew(value, requests, units):
         low, high = intervals.wilson(value, requests / (2 * units))
-        return intervals.Interval(value, max(high - value, value - low), sums.shape[1])
+        return intervals.Interval(value, max(high - value, value - low), sums.shape[1]).within(0, 1)
     parts, wholes = sums
     plain = intervals.batch_interval(value, (value + (parts - value * wholes) / wholes.mean()).tolist())
     half = max(intervals.widened(plain, requests / sums.shape[1], units), sqrt(value * (1 - value) / requests))
-    return intervals.unless_alike(plain, half)
+    return intervals.unless_alike(plain, half).within(0, 1)
 
 
 def unless_sure(taken: intervals.Interval, requests: int, units: float) -> intervals.Interval:
@@ -180,9 +180,23 @@ def unless_sure(taken: intervals.Interval, requests: int, units: float) -> inter
     So near to 1 fewer than `EXCURSIONS` independent idle times are to be expected: batches without one are all alike.
     """
     if taken.half_width is None or taken.value < 0.5 or not _skew(taken.value, requests, units):
-        return taken
+        return taken.within(0, 1)
     low, high = intervals.wilson(taken.value, requests / (2 * units))
-    return replace(taken, half_width=max(taken.half_width, high - taken.value, taken.value - low))
+    return replace(taken, half_width=max(taken.half_width, high - taken.value, taken.value - low)).within(0, 1)
+
+
+def no_surer(rates: Rates, taken: intervals.Interval | None) -> Rates:
+    """Give rates with a throughput no surer than the share of time taken, which limits it where requests are rejected.
+
+    A run with few idle times has a high throughput and a narrow interval at once; the logarithm of the room has not.
+    """
+    own = rates.throughput
+    if own.half_width is None or taken is None or taken.half_width is None or not taken.value:
+        return rates
+    room = own.value * (1 - taken.value) / taken.value
+    bent = room * expm1(min(own.half_width / room, 50.0)) if room > 0 else inf
+    half = max(own.half_width, min(bent, own.value * taken.half_width / taken.value))
+    return replace(rates, throughput=replace(own, half_width=half, ends=None).within(0))
 
 
 def _skew(share: float, requests: int, units: float) -> bool:

@@ -23,11 +23,20 @@ def scenario(*arrivals: Any) -> dict[str, Any]:
 
 
 def test_the_rate_is_the_sum_of_both_kinds_each_in_its_share() -> None:
-    """docs/serving.md: the rates of all `poisson` and `bursty` entries, of `bursty` ones that while they are on."""
+    """docs/serving.md: the rates of all `poisson` and `bursty` entries in the long run."""
     data = scenario(POISSON, {"kind": "fixed", "interval_cycles": 7}, BURSTY)
     rates = rates_of(data)
-    assert rates == {"jobs.0.arrival.rate_per_second": 300.0, "jobs.2.arrival.on_rate_per_second": 100.0}
-    assert list(rates_of(data, rate_overrides(rates, 1200)).values()) == [900.0, 300.0]
+    assert rates.stated == {"jobs.0.arrival.rate_per_second": 300.0, "jobs.2.arrival.on_rate_per_second": 100.0}
+    assert rates.per_second == pytest.approx(300 + 100 * 1e6 / 1_001_000)
+    assert rates.peak_ratio == pytest.approx(400 / rates.per_second)
+    faster = rates_of(data, rate_overrides(rates, 3 * rates.per_second))
+    assert list(faster.stated.values()) == pytest.approx([900.0, 300.0])
+    assert faster.per_second == pytest.approx(3 * rates.per_second)
+
+
+@pytest.mark.parametrize("change", [{"mean_on_ms": 0}, {"mean_off_ms": "long"}, {"mean_on_ms": None}])
+def test_wrong_keys_of_bursts_are_left_to_the_check_of_the_scenario(change: dict[str, Any]) -> None:
+    assert rates_of(scenario(BURSTY | change)).per_second == 100.0
 
 
 @pytest.mark.parametrize("arrival", [POISSON, BURSTY], ids=["poisson", "bursty"])
@@ -38,7 +47,7 @@ def test_ten_times_the_rate_is_a_tenth_of_every_gap(arrival: dict[str, Any]) -> 
 
     data = scenario(arrival)
     rates = rates_of(data)
-    faster = gaps(*rate_overrides(rates, 10 * sum(rates.values())))
+    faster = gaps(*rate_overrides(rates, 10 * rates.per_second))
     assert [10 * gap for gap in faster] == pytest.approx(gaps(), abs=20)
     assert min(gaps()) > 2000
 

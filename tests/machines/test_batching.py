@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -400,8 +401,12 @@ def test_where_nobody_is_served_there_is_no_latency_and_no_best() -> None:
     assert "Latency" not in report_page(run(scenario))
     with pytest.raises(InputError, match="nobody was served"):
         compare(scenario, chips=["column-npu-16k"])
-    with pytest.raises(InputError, match="all 2 were rejected"):
-        serve(scenario)
+    served = serve(scenario)
+    assert re.match(r"SERVING: all 2 requests on \d threads? were rejected\n", served.to_text())
+    assert "latency in ms: none, no request was served" in served.to_text()
+    data = served.to_dict()
+    assert (data["latency_cycles"], data["requests"], data["rejected"]) == (None, 0, 2)
+    assert [each["latency_cycles"] for each in data["tenants"]] == [None]
 
 
 def test_a_point_at_which_nobody_is_served_is_infeasible(tmp_path: Path) -> None:

@@ -112,6 +112,21 @@ def test_a_closed_loop_of_a_thousand_requests_settles_on_the_exact_throughput(th
     assert held >= 4
 
 
+def test_threads_of_a_closed_loop_are_those_of_the_time_in_which_all_clients_are_active() -> None:
+    """The tail in which clients leave is not in it: it is the throughput times a service, as in any steady state."""
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 16384, "ep": 16, "vp": 1024, "threads": 1}]}
+    arrival = {"kind": "closed", "clients": 20, "think_ms": 0.07}
+    done = run({"chip": chip, "jobs": [{"model": "lstm-256", "steps": 10, "count": 600, "arrival": arrival}]})
+    made = serving(done)
+    assert made.window is not None
+    start, end = made.window.start_cycle, made.window.end_cycle
+    taken = sum(max(0, min(job.finish, end) - max(job.start, start)) for job in done.report.jobs)
+    assert made.utilization == taken / (end - start)
+    service = done.report.jobs[0].finish - done.report.jobs[0].start
+    assert made.utilization == pytest.approx(made.throughput_per_second * service / 260e6, rel=0.01)
+    assert made.utilization > 1.05 * made.service_cycles / made.span_cycles
+
+
 def test_too_many_clients_for_a_run_are_told_how_long_it_takes() -> None:
     arrival = {"kind": "closed", "clients": 40, "think_ms": 0.01}
     job = {"model": "lstm-256", "steps": 10, "count": 1000, "arrival": arrival}

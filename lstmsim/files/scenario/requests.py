@@ -194,17 +194,43 @@ def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:
 _KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
 
 
-def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, float]:
-    """Give the rates in a scenario: path -> requests per second; `InputError` if it has none."""
-    rates = {}
+@dataclass(frozen=True)
+class ScenarioRates:
+    """The rates of the poisson and bursty entries of a scenario, which change together.
+
+    per_second: their sum in the long run, in requests per second.
+    stated: path of a key -> its value in the file; of bursty entries this is the rate while they are on.
+    """
+
+    per_second: float
+    stated: Mapping[str, float]
+
+    @property
+    def peak_ratio(self) -> float:
+        """Requests per second while all bursty entries are on / requests per second in the long run."""
+        return sum(self.stated.values()) / self.per_second
+
+
+def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> ScenarioRates:
+    """Give the rates in a scenario; `InputError` if it has none."""
+    stated, total = {}, 0.0
     for index, arrival in processes_of(source, overrides).items():
         key = _KEYS.get(str(arrival.get("kind")))
         if key and isinstance(arrival.get(key), int | float):
-            rates[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
-    if not rates:
+            rate = stated[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
+            total += rate * _share_on(arrival)
+    if not stated:
         text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
         raise InputError(Mistake(place_of_jobs(source), text))
-    return rates
+    return ScenarioRates(total, stated)
+
+
+def _share_on(arrival: Mapping[str, Any]) -> float:
+    """The share of time in which requests of an entry arrive; 1 where its keys are wrong, which their check reports."""
+    on, off = arrival.get("mean_on_ms"), arrival.get("mean_off_ms")
+    if arrival["kind"] != "bursty" or not isinstance(on, int | float) or not isinstance(off, int | float):
+        return 1.0
+    return on / (on + off) if min(on, off) > 0 else 1.0
 
 
 def place_of_jobs(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
@@ -218,6 +244,13 @@ def processes_of(
     """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys."""
     arrivals = {index: job.get("arrival") for index, job in _entries(source, overrides).items()}
     return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
+
+
+def uncounted(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:
+    """Say whether there are entries whose requests come at a rate, and none of these says how many come."""
+    known = ((job, job.get("arrival")) for job in _entries(source, overrides).values())
+    counts = ["count" in job for job, arrival in known if isinstance(arrival, dict) and arrival.get("kind") in _KEYS]
+    return bool(counts) and not any(counts)
 
 
 def batch_overrides(
@@ -240,7 +273,6 @@ def _entries(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
     return {index: job for index, job in enumerate(jobs if isinstance(jobs, list) else []) if isinstance(job, dict)}
 
 
-def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:
-    """Make overrides that bring the sum of the rates to `rate`; each rate keeps its share."""
-    total = sum(rates.values())
-    return [f"{path}={value / total * rate!r}" for path, value in rates.items()]
+def rate_overrides(rates: ScenarioRates, rate: float) -> list[str]:
+    """Make overrides that bring the rates to `rate` requests per second in the long run; each keeps its share."""
+    return [f"{path}={value / rates.per_second * rate!r}" for path, value in rates.stated.items()]

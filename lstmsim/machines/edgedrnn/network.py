@@ -13,7 +13,7 @@ from lstmsim.model.draws import changed
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.jobs import JobData, OwnNumbers
 from lstmsim.model.numerics.weights import Floats
-from lstmsim.model.scenario import Job, no_data
+from lstmsim.model.scenario import Job
 
 #: Weights have 7 bits behind the point, in 8 bits; vectors 8 bits behind it, in 16.
 _WEIGHT, _VECTOR = (128, -128, 127), (ONE, -32768, 32767)
@@ -100,11 +100,10 @@ def run_of(numbers: OwnNumbers, lanes: int, thresholds: tuple[int, int]) -> Run:
 
 
 def entries(job: Job, lanes: int, thresholds: tuple[int, int]) -> list[tuple[Entry, ...]]:
-    """The entries of each layer-step of a job, layers within steps; `InputError` if nothing says what changes."""
+    """The entries of each layer-step of a job that says what changes, layers within steps."""
     if job.density is not None:
         return list(_drawn(job, lanes, thresholds))
-    if not isinstance(job.numbers, OwnNumbers):
-        raise InputError(Mistake(f"job {job.name}", no_data(job)))
+    assert isinstance(job.numbers, OwnNumbers), "checked before"
     return run_of(job.numbers, lanes, thresholds).steps
 
 

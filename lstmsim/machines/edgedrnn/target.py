@@ -15,7 +15,7 @@ from lstmsim.machines.edgedrnn.chip import DEPTHS, LANES, MOST_CHANGE, DeltaCore
 from lstmsim.machines.edgedrnn.lowering import MAC, UNITS, Lowering, Timing
 from lstmsim.machines.target import Evidence, Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job, claims_of, for_data
+from lstmsim.model.scenario import Job, claims_of, for_data, no_data
 from lstmsim.program.program import Buffer, Core, Program
 
 #: Most operations of a job: each layer-step has operations of its own, which are held.
@@ -43,6 +43,8 @@ def _lowered(job: Job, core: DeltaCore) -> Phases:
 
 def _phases(job: Job, core: DeltaCore) -> Phases:
     """The phases of a job: the same object for jobs that differ in nothing that they depend on."""
+    if job.density is None and job.numbers is None:
+        raise InputError(Mistake(f"job {job.name}", no_data(job)))
     bare = Job("", job.model, job.steps, density=job.density, numbers=job.numbers)
     return _lowered(bare, core)
 

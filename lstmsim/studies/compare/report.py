@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Section, Text, grid, remark
-from lstmsim.report.figures_text import percent, short_name, three_digits
+from lstmsim.report.figures_text import percent, short_name, three_digits, with_interval
 from lstmsim.report.results import Baseline, Forms, Keys, picked, plain
 from lstmsim.studies.compare.device_fits import NO_DEVICE, DeviceFit
 from lstmsim.studies.compare.headline import headline
@@ -169,7 +169,7 @@ def _part(count: int, whole: int) -> str:
 
 def _interval(each: Interval) -> str:
     value = three_digits(each.value)
-    return f"{value} (too few)" if each.half_width is None else f"{value} +- {each.half_width:.2g}"
+    return f"{value} (too few)" if each.half_width is None else with_interval(value, each.half_width, each.ends)
 
 
 def latency_notes(comparison: Comparison) -> list[str]:

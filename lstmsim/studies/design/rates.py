@@ -22,7 +22,7 @@ from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a rate is searched, or kept, in another way than before.
-_FORMAT = "lstmsim design rate 1"
+_FORMAT = "lstmsim design rate 2"
 
 
 class Borne(NamedTuple):
@@ -146,10 +146,10 @@ def _mix_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str]) -> tup
     """The mix; `InputError` for a scenario without rates."""
     rates = rates_of(scenario, overrides)
     requests = load_requests(scenario, overrides, 1)
-    growing = {int(path.split(".")[1]) for path in rates}
+    growing = {int(path.split(".")[1]) for path in rates.stated}
     mix = []
     for job, entry in zip(requests.scenario.jobs, requests.entries, strict=True):
         offer = requests.scenario.offers[job.tenant]
         part = dict(offer.lengths).get(job.steps, 1.0)
-        mix.append((job, offer.rate_per_second * part / sum(rates.values()) if entry in growing else 0.0))
+        mix.append((job, offer.rate_per_second * part / rates.per_second if entry in growing else 0.0))
     return tuple(mix)

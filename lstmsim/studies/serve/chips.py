@@ -29,7 +29,7 @@ from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.processes import processors
 
 #: To be raised when a rate is searched, or kept, in another way than before.
-_FORMAT = "lstmsim saturate chip 2"
+_FORMAT = "lstmsim saturate chip 3"
 #: A chip (None: the scenario's own) and a largest batch (None: the file's).
 _Case = tuple[str | None, int | None]
 

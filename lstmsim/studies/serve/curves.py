@@ -10,7 +10,7 @@ from lstmsim.report.document import Column, Document, Grid, Section, remark
 from lstmsim.report.results import Baseline, Forms, Table, picked
 from lstmsim.report.stamp import Stamp
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.serve.saturation import limits_text
+from lstmsim.studies.serve.saturation import PEAKS, latency_text, limits_text
 from lstmsim.traffic.intervals import Interval
 
 #: Percentiles at which the distribution of latencies is known.
@@ -87,7 +87,7 @@ _FIGURES = f"verdict offered_load=offered {_COUNTS}"
 
 def measured(serving: Serving) -> Measured:
     """Pick from a run the figures that a curve shows."""
-    stable = serving.verdict not in _NO_LATENCY
+    stable = serving.verdict not in _NO_LATENCY and serving.requests > 0
 
     def ms(each: Interval) -> Estimate:
         scaled = each.scaled(serving.ms(1))
@@ -134,6 +134,7 @@ class LoadLatency(Table, forms="lstmsim.studies.serve.curves"):
         measured.
     deadlines: whether any job has a deadline; if none has, every request is in time.
     stamps: what the cycles of each chip are exact against, the scenario's own first.
+    peak_ratio: the rate while all bursty entries are on / the rate in the long run, which all rates here are.
     """
 
     scenario: str
@@ -144,6 +145,7 @@ class LoadLatency(Table, forms="lstmsim.studies.serve.curves"):
     deadlines: bool
     points: tuple[Point, ...]
     stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
+    peak_ratio: float = 1.0
 
     def of(self, machine: Machine) -> tuple[Point, ...]:
         """Give the points of one machine."""
@@ -169,11 +171,12 @@ def document(curves: LoadLatency) -> Document:
 
 def _points(curves: LoadLatency) -> Grid:
     several = len(curves.machines) > 1
-    rejects = any(point.measured.rejected for point in curves.points)
+    rejects, bursts = any(point.measured.rejected for point in curves.points), curves.peak_ratio > 1
     columns = [
         *[Column("machine", left=True)] * several,
         Column("load", form=lambda load: f"{load:.3g}"),
         Column("requests/s", digits=0),
+        *[Column("while on/s", digits=0)] * bursts,
         Column("mean ms"),
         Column(f"p{_SHOWN:g} ms"),
         *[Column("in time/s", digits=0), Column("late")] * curves.deadlines,
@@ -187,7 +190,8 @@ def _points(curves: LoadLatency) -> Grid:
         in_time = (run.goodput_per_second, _share(run.misses, run.requests)) if run.stable else (None, None)
         rejected = [_share(run.rejected, run.requests + run.rejected)] * rejects
         label = [point.machine.label] * several
-        row = (*label, point.load, point.rate_per_second, *latencies, *in_time * curves.deadlines, *rejected)
+        rates = (point.rate_per_second, *[point.rate_per_second * curves.peak_ratio] * bursts)
+        row = (*label, point.load, *rates, *latencies, *in_time * curves.deadlines, *rejected)
         rows.append((*row, run.verdict))
     return Grid(tuple(columns), tuple(rows), repeated=1 + several)
 
@@ -196,6 +200,8 @@ def _latency(estimate: Estimate) -> str:
     """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short."""
     if estimate.half_width_ms is None:
         return f"{estimate.value_ms:.4g} too few"
+    if estimate.half_width_ms > estimate.value_ms:
+        return latency_text(estimate.value_ms, estimate.half_width_ms)
     share = 100 * (estimate.half_share or 0.0)
     width = "0%" if not share else "<0.1%" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f}%"
     return f"{estimate.value_ms:.4g} +- {width}"
@@ -211,6 +217,8 @@ def _remarks(curves: LoadLatency) -> Iterator[str]:
     verdicts = {run.verdict for run in runs}
     if any(run.rejected for run in runs):
         yield "rejected: as they came, or they left before they were served"
+    if curves.peak_ratio > 1:
+        yield PEAKS
     if any(run.mean is not None for run in runs):
         yield "+-: half width of the 95 % interval; --csv and --json have more percentiles"
     if len({machine.chip for machine in curves.machines}) > 1:
@@ -236,6 +244,7 @@ def _records(curves: LoadLatency) -> Iterator[dict[str, Any]]:
         row |= picked(
             point, "placement=machine.placement load requests_per_second=rate_per_second verdict=measured.verdict"
         )
+        row |= {"peak_per_second": point.rate_per_second * curves.peak_ratio}
         row |= picked(run, f"offered_load=offered {_COUNTS}")
         for name, latency in (
             ("mean", run.mean),
@@ -248,7 +257,7 @@ def _records(curves: LoadLatency) -> Iterator[dict[str, Any]]:
 
 def _data(curves: LoadLatency) -> dict[str, Any]:
     """Plain data of schema `lstmsim/load-latency/2`; `latency_ms` holds mean and percentiles by name."""
-    names = "scenario capacity_per_second bound_per_second limits_per_second deadlines machines"
+    names = "scenario capacity_per_second bound_per_second limits_per_second peak_ratio deadlines machines"
     where = "machine=machine.label load requests_per_second=rate_per_second"
     points = [picked(point, where) | point.measured.plain() for point in curves.points]
     return {"schema": "lstmsim/load-latency/2", **picked(curves, names), "points": points}

@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import product
 from json import dumps
+from math import ceil, inf
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
@@ -21,7 +22,7 @@ from lstmsim.files.yaml.document import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
 from lstmsim.studies.serve.kept import Kept
-from lstmsim.studies.serve.offered import capacity_of
+from lstmsim.studies.serve.offered import capacity_of, load_of
 from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
@@ -30,9 +31,12 @@ from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.sweep.ahead import Ahead, Workers
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import processors
+from lstmsim.traffic.intervals import requests_for
 
 #: To be raised when a point is measured in another way than before.
 _FORMAT = "lstmsim load-latency point 3"
+#: Fewest and most requests of a point whose number follows from its load.
+_LEAST, _MOST = 20_000, 200_000
 #: The percentile whose interval may be waited for is the last one.
 _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 
@@ -186,12 +190,13 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     named = [names_of(each) for each in (request.policies, request.chips, request.placements)]
     variants = _variants(scenario, overrides, *named)
     rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
-    most = requests if share is None else max(requests, request.most_requests)
     wanted, points = list[Asked](), list[tuple[Machine, float, float]]()
     for (machine, changes), load in product(variants, shares):
         rate = capacity.rate(load)
         changed = *overrides, *changes, *rate_overrides(rates, rate)
-        wanted.append(Asked(scenario, changed, requests, most, share))
+        size = requests or (_LEAST if share else _enough(scenario, [*overrides, *rate_overrides(rates, rate)]))
+        most = size if share is None else max(size, request.most_requests)
+        wanted.append(Asked(scenario, changed, size, most, share))
         points.append((machine, load, rate))
     measurements = compute(wanted, folder=request.folder, jobs=request.jobs, progress=request.progress)
     frames = (each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
@@ -201,7 +206,13 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
     chips = [base, *(_loaded(scenario, [*overrides, *override_of(chip)], chip) for chip in names_of(request.chips))]
     stamps = tuple(map(stamp_of_scenario, chips))
-    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps)
+    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves, stamps, rates.peak_ratio)
+
+
+def _enough(scenario: Path | Mapping[str, Any], overrides: Sequence[str]) -> int:
+    """Say how many requests the interval of a p99 takes, within limits; the fewest where that is not known."""
+    known = load_of(scenario, overrides, _LEAST).relaxation
+    return _LEAST if known in (None, inf) else min(_MOST, max(_LEAST, ceil(requests_for(known or 0.0, 99.0))))
 
 
 def _variants(

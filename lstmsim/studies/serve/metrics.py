@@ -21,11 +21,11 @@ from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.studies.serve.tenants import NEVER, Accounts, Ints, Known, Rows, Sharing
 from lstmsim.studies.serve.together import Together
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
-from lstmsim.traffic.intervals import Warmup, warmup_of
-from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
+from lstmsim.traffic.intervals import Interval, Warmup, warmup_of
+from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, no_times, sum_of
 from lstmsim.traffic.load import Round, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.population import Past
-from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, unless_sure
+from lstmsim.traffic.rates import Rates, Span, level_interval, no_surer, relaxation_in, unless_sure
 
 
 def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
@@ -80,6 +80,7 @@ class Collector:
         self.latencies, self._wait = Series(kept), Series(kept)
         self._past = Past()
         self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
+        self._taken_inside = 0
         self._last_finish, self._squares = 0, 0.0
         self._done = False
         self._window = window
@@ -91,6 +92,7 @@ class Collector:
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
         self._taken -= int(((resumed - paused) * servers).sum())
+        self._taken_inside -= self._inside(paused, resumed, servers)
         gives_up = np.stack([paused, one, -one, -servers])
         goes_on = np.stack([resumed, -one, one, servers])
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
@@ -99,10 +101,18 @@ class Collector:
         """Count threads that batches had, before `take` takes their members, which count none."""
         service, none = (end - start) * servers, np.zeros(len(start), dtype=np.int64)
         self._taken += sum_of(service)
+        self._taken_inside += self._inside(start, end, servers)
         self._squares += float((service.astype(np.float64) ** 2).sum())
         taken = none + servers
         begins, ends = np.stack([start, none, none, taken]), np.stack([end, none, none, -taken])
         self._past.change(np.concatenate([begins, ends], axis=1))
+
+    def _inside(self, start: Ints, end: Ints, servers: Ints | int) -> int:
+        """Thread cycles between these that lie in the window of a closed loop; 0 without one."""
+        if self._window is None:
+            return 0
+        since, until = (np.clip(each, self._window.start_cycle, self._window.end_cycle) for each in (start, end))
+        return int(((until - since) * servers).sum())
 
     def take(self, number: Ints, rows: Rows, tenants: Ints) -> None:
         """Take the requests that finish next."""
@@ -120,6 +130,7 @@ class Collector:
         self._waited += sum_of(wait)
         service = (finish - start) * servers
         self._taken += sum_of(service)
+        self._taken_inside += self._inside(start, finish, servers)
         self._squares += float((service.astype(np.float64) ** 2).sum())
         self._last_finish = int(finish[-1])
         self._accounts.take(tenants, rows)
@@ -146,7 +157,7 @@ class Collector:
 
     def _left_out(self) -> Warmup:
         warmup = self._warmup or warmup_of(self.latencies.count, self._given)
-        if self.latencies.exact and warmup.requests >= self.latencies.count:
+        if self.latencies.exact and warmup.requests >= self.latencies.count > 0:
             text = f"leaves out {warmup.requests} requests of {self.latencies.count}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         return warmup
@@ -164,14 +175,19 @@ class Collector:
             return Span(self._window.start_cycle, self._window.end_cycle, self.frequency_mhz)
         return Span(self._past.population.first_cycle, self._last_finish, self.frequency_mhz)
 
-    def _rates(self, latency: Distribution | None, taken: float) -> Rates:
-        """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
+    def _utilization(self, latency: Distribution | None, taken: float) -> Interval:
+        """The share of time in which threads are taken; `latency`: None where the queue's memory is unknown."""
+        span, relaxation = self._span, relaxation_in(latency)
         windows = self._past.population.windows[:-1]
-        parts = [each.taken / self.servers for each in windows]
-        relaxation = relaxation_in(latency)
-        plain = level_interval(taken, parts, 1.0, self._requests, relaxation)
-        utilization = unless_sure(plain, self._requests, relaxation)
-        return replace(self._accounts.rates(self._span, latency), utilization=utilization)
+        inside = [each for each in windows if span.start <= each.start_cycle <= span.end - each.width_cycles]
+        requests = self._requests if self._window is None else sum(each.finished for each in inside)
+        parts = [each.taken / self.servers for each in inside]
+        return unless_sure(level_interval(taken, parts, 1.0, requests, relaxation), requests, relaxation)
+
+    def _rates(self, latency: Distribution | None, taken: Interval) -> Rates:
+        """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
+        rates = replace(self._accounts.rates(self._span, latency), utilization=taken)
+        return no_surer(rates, taken) if self._away else rates
 
     def _relaxation(self, traffic: Traffic, taken: float) -> float | None:
         """About how many served requests pass until the queue has forgotten its past: fewer than come in that time."""
@@ -184,20 +200,24 @@ class Collector:
 
     def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
         """Give the figures of all requests; nothing can be added after that."""
-        if not self._requests:
-            text = f"all {self._away:,} were rejected: there is no latency" if self._away else "none has finished"
-            raise InputError(Mistake("requests", f"{text}, expected at least one that is served"))
+        if not self._requests + self._away:
+            raise InputError(Mistake("requests", "none has finished, expected at least one that does"))
         swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        relaxation = inf if cut else self._relaxation(coming, taken)
+        if self._window is not None and self._window.span_cycles:
+            taken = self._taken_inside / (self.servers * self._window.span_cycles)
+        relaxation = inf if cut or not self._requests else self._relaxation(coming, taken)
         latency, wait = (
             series.distribution(warmup.requests, relaxation=relaxation, percentiles=percentiles)
+            if series.count
+            else no_times(percentiles)
             for series in (self.latencies, self._wait)
         )
         grows = relaxation is not None and self.latencies.grows(warmup.requests, relaxation)
         verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
-        known = Known(coming, relaxation, taken, verdict)
+        told = None if relaxation is None else latency
+        known = Known(coming, relaxation, taken, verdict, self._utilization(told, taken))
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -206,6 +226,7 @@ class Collector:
             first_arrival=swept.first_cycle,
             last_finish=self._last_finish,
             service_cycles=self._taken,
+            utilization=taken,
             warmup=warmup,
             latency=latency,
             wait=wait,
@@ -221,7 +242,7 @@ class Collector:
             rejected=self._away,
             load=coming.load,
             verdict=verdict,
-            rates=self._rates(None if relaxation is None else latency, taken),
+            rates=self._rates(told, known.taken),
             relaxation=relaxation,
         )
 

@@ -23,6 +23,7 @@ from lstmsim.program.unit_names import MEMORY, beside_cores
 from lstmsim.studies.serve import demands
 from lstmsim.studies.serve.programs import alone, bare, one_by_one, serving_program
 from lstmsim.studies.shared.loading import Path
+from lstmsim.traffic.arrivals import Bursty
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
@@ -241,6 +242,8 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shared = beside.pop() if len(beside) == 1 else MEMORY
     parts, cores, relaxation = demands.bounds(kinds, threads, chip.core_figures[0].unit.bound, shared)
     rate = sum(share.rate for share in mix)
+    bursts = [(share.rate, share.process) for share in mix if isinstance(share.process, Bursty)]
+    peak = rate + sum(own * each.mean_off_ms / each.mean_on_ms for own, each in bursts)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
@@ -282,6 +285,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
         measured=measured,
         preemption=preemption,
         unsure=unsure,
+        peak_per_second=peak if bursts else 0.0,
     )
 
 
@@ -434,7 +438,7 @@ _MANY = 10_000
 class Capacity:
     """How the parts of a load grow with the rate: `fixed[name] + per_request[name] * rate` of what the machine can do.
 
-    Rates are the sum of the scenario's random rates, in requests per second (of `bursty` arrivals: while on).
+    Rates are the sum of the scenario's random rates, in requests per second in the long run.
 
     fixed: the work of all other arrivals, for each part.
     per_request: the work of one request per second, for each part.
@@ -486,7 +490,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     scenario's mix. What preemption adds is left out: it does not grow in proportion to the rate.
     """
     rates = rates_of(scenario, overrides)
-    own = sum(rates.values())
+    own = rates.per_second
     ranks = {DISPATCH[job.dispatch](job) for job in load_requests(scenario, overrides, 1).scenario.jobs if job.preempts}
     overrides = [*overrides, "preemption=false"]
     first, second = (load_of(scenario, [*overrides, *rate_overrides(rates, rate)], _MANY) for rate in (own, 2 * own))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
-from lstmsim.report.figures_text import four_digits, short_name, two_digits
+from lstmsim.report.figures_text import four_digits, percent, short_name, with_interval
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.serve.result import ClosedWindow, Serving, Tenant
-from lstmsim.traffic.intervals import MEAN_UNITS, Interval
+from lstmsim.traffic.intervals import Interval, requests_for
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import VERDICTS, Load
 from lstmsim.traffic.population import Window
@@ -37,7 +37,9 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
     count, servers = serving.requests, serving.servers
     threads = f"{servers} thread{'s' * (servers != 1)}"
     rejected = f"; {serving.rejected:,} more rejected" if serving.rejected else ""
-    headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{rejected}"
+    headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{_late(serving)}{rejected}"
+    if not count:
+        headline = f"SERVING: all {serving.rejected:,} requests on {threads} were rejected"
     sections = [Section.of(Text("\n".join(_figures(serving)), hang=2))]
     if tenants and len(serving.tenants) > 1:
         sections.append(_tenants(serving))
@@ -50,6 +52,12 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
 
 def _serving(result: Serving | Served) -> Serving:
     return result if isinstance(result, Serving) else result.serving
+
+
+def _late(serving: Serving) -> str:
+    """How many of the requests with a deadline were late, where any has one."""
+    asked = sum(each.attained for each in serving.tenants.values()) + serving.misses
+    return f", {percent(serving.misses, asked, 'none')} of those with a deadline late" if asked else ""
 
 
 def _figures(serving: Serving) -> list[str]:
@@ -78,7 +86,8 @@ def _levels(serving: Serving) -> tuple[str, str, str, str]:
     def level(text: str, interval: Interval | None, unit: str, scale: float = 1.0) -> str:
         if interval is None or interval.half_width is None:
             return f"{text} {unit}{few}"
-        return f"{text} +- {two_digits(scale * interval.half_width)} {unit}"
+        scaled = interval.scaled(scale)
+        return f"{with_interval(text, scale * interval.half_width, scaled.ends)} {unit}"
 
     rates = serving.rates or Rates(Interval(0.0), Interval(0.0))
     kept, share = rates.attainment, ""
@@ -121,13 +130,16 @@ def _named(figures: Distribution) -> dict[str, Interval]:
 
 
 def _distribution(figures: Distribution, serving: Serving) -> str:
+    if not figures.requests:
+        return "none, no request was served"
     parts = []
     for name, interval in _named(figures).items():
         value = four_digits(serving.ms(interval.value))
         if interval.half_width is not None:
-            value = f"{value} +- {two_digits(serving.ms(interval.half_width))}"
+            value = with_interval(value, serving.ms(interval.half_width), interval.scaled(serving.ms(1)).ends)
         elif serving.verdict in _MAY_SETTLE:
-            value = f"{value} (too few)"
+            takes = _takes(serving, None if name == "mean" else float(name[1:]))
+            value = f"{value} (too few{takes and ', takes about '}{takes})"
         parts.append(f"{name} {value}")
     return ", ".join([*parts, f"max {four_digits(cycles_to_ms(figures.max, serving.frequency_mhz))}"])
 
@@ -153,7 +165,9 @@ def _load_line(serving: Serving) -> str:
     parts = [f"{name}{where.get(name, '')} {part:.3g}" for name, part in load.parts.items()]
     if "saturated" in load.parts and load.measured:
         parts[-1] += f" (measured on {load.measured:,} requests at once)"
-    come = f"{_rate(load.rate_per_second)} requests/s come{' (estimated from the arrivals)' * load.estimated}"
+    come = f"{_rate(load.rate_per_second)} requests/s arrive{' (estimated from the arrivals)' * load.estimated}"
+    if load.peak_per_second:
+        come += f" in the long run, {_rate(load.peak_per_second)} /s while bursts are on"
     more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
     if load.saturated_fcfs is not None:
         more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured)"
@@ -196,18 +210,26 @@ def _missing(serving: Serving) -> str:
     excess = ""
     if load is not None and load.offered >= 1 and load.bounded:
         excess = "; more come than can be served, but what goes on coming and is never rejected is no more than that"
-    clients = any(tenant.clients for tenant in serving.tenants.values())
-    relaxation = serving.relaxation if clients or load is not None else None
-    if serving.verdict != "too few" or relaxation is None or relaxation == inf:
+    if serving.verdict != "too few" or _relaxation(serving) is None:
         return excess
-    # only those that are served count
-    came = serving.requests + serving.rejected
-    needed = MEAN_UNITS * relaxation * came / serving.requests / 0.9
-    if came >= needed:
+    if not _takes(serving):
         return f"{excess}; its latencies vary more than the load explains"
-    unit = 10 ** max(0, len(str(int(needed))) - 2)  # rounded up to two digits
-    where = "with these clients" if clients else "at this load"
-    return f"{excess}; {where} that takes about {int(-(-needed // unit) * unit):,}"
+    where = "with these clients" if any(each.clients for each in serving.tenants.values()) else "at this load"
+    return f"{excess}; {where} that takes about {_takes(serving)}"
+
+
+def _relaxation(serving: Serving) -> float | None:
+    """The relaxation in requests that come, of which only those that are served count; None: it is not known."""
+    clients = any(tenant.clients for tenant in serving.tenants.values())
+    known = serving.relaxation if clients or serving.load is not None else None
+    return None if known in (None, inf) else known * (1 + serving.rejected / serving.requests)
+
+
+def _takes(serving: Serving, percent: float | None = None) -> str:
+    """How many requests an interval takes, to two digits; empty: not known, or so many came."""
+    needed = requests_for(_relaxation(serving) or 0.0, percent)
+    unit = 10 ** max(0, len(str(int(needed))) - 2)  # rounded up
+    return f"{int(-(-needed // unit) * unit):,}" if serving.requests + serving.rejected < needed else ""
 
 
 # ---- tenants
@@ -263,30 +285,25 @@ def _rates(tenant: Tenant) -> list[str | None]:
     if tenant.rates is None:
         return texts
     known = tenant.rates.attainment, tenant.rates.throughput, tenant.rates.goodput
-    return [text and f"{text}{_percent(each, tenant)}" for text, each in zip(texts, known, strict=True)]
+    shown = zip(texts, known, (100.0, 1.0, 1.0), strict=True)
+    return [text and f"{text}{_percent(each, tenant, scale)}" for text, each, scale in shown]
 
 
-def _percent(interval: Interval | None, tenant: Tenant) -> str:
+def _percent(interval: Interval | None, tenant: Tenant, scale: float = 1.0) -> str:
     if interval is None:
         return ""
     if interval.half_width is None:
         return " too few" * (tenant.verdict in _MAY_SETTLE)
-    return f" +-{100 * interval.half_width / interval.value:.2g}%" if interval.value else ""
+    if interval.ends is not None:
+        return f" [{', '.join(four_digits(scale * end) for end in interval.ends)}]"
+    return f" +-{100 * interval.half_width / (interval.value or 1):.2g}%"
 
 
 def _times(tenant: Tenant, serving: Serving) -> Sequence[str | None]:
     if tenant.latency is None or tenant.wait is None:
         return ["none served", *[None] * (len(serving.latency.percentiles) + 1)]
     intervals = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    texts: list[str | None] = []
-    for one in intervals:
-        share = 100 * (one.half_width or 0.0) / one.value if one.value else 0.0
-        width = f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
-        none = one.half_width is None
-        texts.append(
-            f"{four_digits(serving.ms(one.value))} {'too few' * (tenant.verdict in _MAY_SETTLE) if none else width}"
-        )
-    return texts
+    return [f"{four_digits(serving.ms(one.value))}{_percent(one, tenant, serving.ms(1))}" for one in intervals]
 
 
 # ---- the whole run
@@ -308,10 +325,8 @@ def _whole_run(served: Served) -> str:
         )
     if served.until_half_width is None:
         return line
-    share = f"{100 * served.until_half_width:g} %"
-    if served.ended == "half width":
-        return f"{line}\nintervals within {share} after {came:,} requests"
-    return f"{line}\nintervals not within {share} at the limit of {came:,} requests"
+    told = "within {} % after" if served.ended == "half width" else "not within {} % at the limit of"
+    return f"{line}\nintervals {told.format(f'{100 * served.until_half_width:g}')} {came:,} requests"
 
 
 # ---- plain data
@@ -322,13 +337,13 @@ _TENANT = (
     "goodput_per_second latency_cycles=latency wait_cycles=wait slowdown progress verdict"
 )
 _LOAD = (
-    "offered parts cores rate_per_second bound_per_second estimated bounded lasting saturated_fcfs "
+    "offered parts cores rate_per_second peak_per_second bound_per_second estimated bounded lasting saturated_fcfs "
     "measured_requests=measured relaxation_requests=relaxation not_counted preemption unsure"
 )
 _FAIRNESS = "slowdown=fairness_slowdown goodput=fairness_goodput throughput=fairness_throughput"
 _KEYS: Keys = {
-    Interval: "value half_width",
-    Distribution: lambda own: {**_named(own), "max": own.max, "exact": own.exact},
+    Interval: "value half_width ends",
+    Distribution: lambda own: {**_named(own), "max": own.max, "exact": own.exact} if own.requests else None,
     Rates: Rates.named,
     Window: "start_cycle width_cycles waiting=queue_length threads_taken=taken finished",
     ClosedWindow: "clients start_cycle end_cycle",

@@ -63,7 +63,13 @@ class ServeRequest:
     scenario: Source
     _: KW_ONLY
     requests: Annotated[
-        int | None, Key("Number of requests in all, however long they take.", follows="the file's", metavar="N")
+        int | None,
+        Key(
+            "Number of requests in all. If no entry at a rate has a `count`, serving ends when the intervals of the "
+            "mean and the last percentile are within 5 %, or after 500,000 requests.",
+            follows="the file's",
+            metavar="N",
+        ),
     ] = None
     until_half_width: Annotated[
         float | None,
@@ -246,7 +252,10 @@ class LoadLatencyRequest:
         str | Sequence[float],
         Key("Loads that are simulated: N evenly spaced ones from A to B, or a list with commas.", metavar="A:B[:N]"),
     ] = "0.3:0.95"
-    requests: Annotated[int, Key("Requests of each point.", low=1, metavar="N")] = 20_000
+    requests: Annotated[
+        int | None,
+        Key("Requests of each point.", low=1, metavar="N", follows="20,000 to 200,000, as a p99 takes at that load"),
+    ] = None
     until_half_width: Annotated[
         float | None,
         Key(

@@ -167,6 +167,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     rates: throughput, goodput, attainment and utilization with intervals.
     relaxation: about how many served requests pass until the queue has forgotten its past; None: only the data say.
     batching: the batches in which requests ran; None without any.
+    utilization: server cycles spent on requests / server cycles, in the part of the run that rates are of.
     """
 
     frequency_mhz: float
@@ -194,6 +195,7 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     rates: Rates | None = None
     relaxation: float | None = None
     batching: BatchFigures | None = None
+    utilization: float = 0.0
 
     @property
     def span_cycles(self) -> int:
@@ -248,11 +250,6 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
         """
         known = [each.progress for each in self.tenants.values() if each.progress is not None]
         return fsum(known) if known else None
-
-    @property
-    def utilization(self) -> float:
-        """Server cycles spent on requests / server cycles of the run."""
-        return self.service_cycles / (self.servers * self.span_cycles) if self.span_cycles else 0.0
 
     @property
     def fairness_goodput(self) -> float:

@@ -14,7 +14,7 @@ from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
-from lstmsim.files.scenario.requests import Batch, Requests, load_requests
+from lstmsim.files.scenario.requests import Batch, Requests, load_requests, uncounted
 from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.program.runs import Runs
 from lstmsim.report.results import Table
@@ -164,6 +164,8 @@ ENDS = {
 }
 #: Most requests for the sake of an interval, unless another limit is given: some minutes.
 MOST_REQUESTS = 10_000_000
+#: Where no entry at a rate has a count: the half width that is waited for, and most requests, some seconds.
+UNCOUNTED_SHARE, UNCOUNTED_REQUESTS = 0.05, 500_000
 #: Requests after which the intervals are looked at for the first time, and by which factor more for the next time.
 FIRST_LOOK, NEXT_LOOK = 1_000, 1.25
 #: Narrowest interval that may be asked for, as a share of the value.
@@ -219,6 +221,8 @@ def serve(request: ServeRequest) -> Served:
     """
     scenario, requests, share = drawn_anew(request.scenario, rates=False), request.requests, request.until_half_width
     check_wanted(request.percentiles, share)
+    if requests is None and share is None and uncounted(scenario, tuple(request.overrides)):
+        requests, share = UNCOUNTED_REQUESTS, UNCOUNTED_SHARE
     asked = load_requests(scenario, tuple(request.overrides), requests)
     goes_on = any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
     if requests is None and share is not None and goes_on:

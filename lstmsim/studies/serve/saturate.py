@@ -11,7 +11,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.files.scenario.requests import ScenarioRates, load_requests, rate_overrides, rates_of
 from lstmsim.studies.serve import saturation
 from lstmsim.studies.serve.offered import capacity_of, least_latency, load_of
 from lstmsim.studies.serve.request import SaturateRequest
@@ -162,7 +162,7 @@ class _Runs:
     bound_ms: float | None
     bounds_ms: dict[str, float]
     percentile: float
-    rates: Mapping[str, float]
+    rates: ScenarioRates
     watch: _Watch
     most_requests: int | None
     known: dict[tuple[float, int], saturation.Tried] = field(default_factory=dict)
@@ -215,9 +215,10 @@ class _Runs:
         """Give the result of these runs."""
         best, worst, undecided, runs, *_ = known
         machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
-        return saturation.Saturation(
+        made = saturation.Saturation(
             best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine, stamp=self.stamp
         )
+        return replace(made, peak_ratio=self.rates.peak_ratio)
 
     def alone_beyond(self) -> float | None:
         """The ms that requests take alone, if that breaks a bound at any rate; None: it does not."""
@@ -315,7 +316,7 @@ class _Runs:
         verdict = f"seen {verdict}" if unsure and verdict in ("below", "above") else verdict
         return saturation.Tried(
             rate=rate,
-            p99_ms=serving.ms(serving.latency.p99.value),
+            p99_ms=serving.ms(serving.latency.p99.value) if serving.requests else None,
             kept=saturation.VERDICTS[verdict],
             rejected=away,
             verdict=verdict,

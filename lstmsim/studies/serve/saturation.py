@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.report.document import Column, Document, Grid, Section, Text, remark
+from lstmsim.report.figures_text import with_interval
 from lstmsim.report.results import Forms, Table, plain
 from lstmsim.report.stamp import Stamp
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.intervals import Interval, wilson
+
+PEAKS = "requests/s: in the long run; while on/s: while all bursty entries are on"
 
 #: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
 LEAST_TOLERANCE = 1e-9
@@ -115,6 +118,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     effort_seconds: the CPU seconds that were allowed; None: no limit.
     alone_ms: a request alone takes so long that no rate can keep the bounds; None: that is not so.
     stamp: what the cycles are exact against, and which keys are assumptions.
+    peak_ratio: the rate while all bursty entries are on / the rate in the long run, which all rates here are.
     """
 
     rate: float | None
@@ -132,6 +136,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     effort_seconds: float | None = None
     alone_ms: float | None = None
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
+    peak_ratio: float = 1.0
 
     @property
     def complete(self) -> bool:
@@ -386,9 +391,10 @@ def document(saturation: Saturation) -> Document:
 
 def _rates(saturation: Saturation) -> Section:
     name, names = f"p{saturation.percentile:g}", sorted(saturation.bounds_ms)
-    rejects = any(run.rejected for run in saturation.runs)
+    rejects, bursts = any(run.rejected for run in saturation.runs), saturation.peak_ratio > 1
     columns = [
         Column("requests/s", digits=1, form=lambda rate: f"{rate:,.1f}"),
+        *[Column("while on/s", digits=1)] * bursts,
         Column("load", digits=3),
         Column("requests"),
         Column(f"{name} ms", left=True),
@@ -401,7 +407,8 @@ def _rates(saturation: Saturation) -> Section:
         tenants = [_judged(run.tenants.get(tenant)) for tenant in names]
         share = [f"{100 * run.rejected:.2f} %"] * rejects
         value = _value(run.percentile_ms, run.half_width_ms)
-        return (run.rate, run.load, run.requests or None, value, *tenants, *share, run.verdict)
+        peak = [run.rate * saturation.peak_ratio] * bursts
+        return (run.rate, *peak, run.load, run.requests or None, value, *tenants, *share, run.verdict)
 
     rows = sorted(saturation.runs, key=lambda run: run.rate)
     return Section.of(Grid(tuple(columns), tuple(map(row, rows)), repeated=1), title="RATES")
@@ -411,7 +418,12 @@ def _value(value: float | None, half: float | None) -> str | None:
     """The value with its interval; None where there is no such number."""
     if value is None:
         return None
-    return f"{value:.4g} (too few)" if half is None else f"{value:.4g} +- {half:.2g}"
+    return f"{value:.4g} (too few)" if half is None else latency_text(value, half)
+
+
+def latency_text(value: float, half: float) -> str:
+    """A latency with its interval: +- half, or both ends where it would reach below 0."""
+    return with_interval(f"{value:.4g}", half, (0.0, value + half) if half > value else None)
 
 
 def _judged(judged: Judged | None) -> str | None:
@@ -485,6 +497,8 @@ def _remarks(saturation: Saturation) -> list[str]:
     lines = []
     if saturation.ended == "interrupted":
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
+    if saturation.peak_ratio > 1:
+        lines.append(PEAKS)
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
         unless = ", but where that is undecided" if open_ else ""

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Tenant
+from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.latencies import LEAST_KEPT, Distribution, Sample, sum_of
 from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
-from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, relaxation_in
+from lstmsim.traffic.rates import Rates, Span, Tally, no_surer, rates_of, relaxation_in
 
 Ints = NDArray[np.int64]
 
@@ -59,6 +60,7 @@ class Rows(NamedTuple):
 class Known(NamedTuple):
     """Knowledge of the whole run, for the intervals of its tenants; the utilization is that of threads.
 
+    taken: the utilization with its interval.
     relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
     """
 
@@ -66,6 +68,7 @@ class Known(NamedTuple):
     relaxation: float | None
     utilization: float
     verdict: str
+    taken: Interval
 
 
 #: Sums over the requests of a tenant, as fields of `Tenant`.
@@ -187,7 +190,7 @@ class Accounts:
         # where the run had no room for all requests, any part of the machine may be the cause
         cut = known.verdict == "cannot tell" and not (load is not None and load.unsure)
         for each in self._accounts:
-            share = each.counts["requests"] / all_served
+            share = each.counts["requests"] / max(1, all_served)
             left_out = None if warmup is None else int(warmup * share)
             traffic = None if cut else known.traffic.apart.get(each.entry.name)
             relaxation = known.relaxation
@@ -197,7 +200,7 @@ class Accounts:
                 share = each.counts["requests"] / max(1, came)
             own_relaxation = None if relaxation is None else max(1.0, relaxation * share)
             own = each.sample.distributions(left_out, own_relaxation, percentiles)
-            distributions = whole if self._single else own
+            distributions = whole if self._single and all_served else own
             verdict = known.verdict
             if traffic is not None:
                 verdict = verdict_of(traffic, grows=False, known=own is not None and own[0].mean.half_width is not None)
@@ -207,7 +210,8 @@ class Accounts:
                 # of an entry that ends early a level of the whole run says nothing
                 latency = None if distributions is None or own_relaxation is None else distributions[0]
                 relaxation = relaxation_in(latency, each.sample.one_of)
-                tenant = replace(tenant, rates=rates_of(each.tally, span, values, relaxation))
+                made_of = rates_of(each.tally, span, values, relaxation)
+                tenant = replace(tenant, rates=no_surer(made_of, known.taken) if tenant.rejected else made_of)
             made[each.entry.name] = tenant
         return made
 

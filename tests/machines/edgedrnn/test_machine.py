@@ -94,7 +94,7 @@ def test_networks_that_are_refused(layers: list[tuple[str, int, int]], words: st
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (replace(JOB, density=None), "its cycles depend on its numbers"),
+        (replace(JOB, density=None, name="kws"), "job kws: its cycles depend on its numbers"),
         (replace(JOB, preempts=True), "which a job that is stopped would lose"),
         (replace(JOB, initial="states.safetensors"), "a reset clears them"),
         (replace(JOB, batch=2), "batch"),

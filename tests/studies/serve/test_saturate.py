@@ -208,7 +208,7 @@ def test_a_run_that_has_no_room_for_a_burst_says_nothing_of_what_comes_behind() 
     full = capacity_of(SMALL).bound_per_second
     bursts = {"kind": "bursty", "on_rate_per_second": 20 * full, "mean_on_ms": 1e6 / full}
     jobs = [{**SMALL["jobs"][0], "arrival": bursts | {"mean_off_ms": 99 * bursts["mean_on_ms"]}}]
-    ends = {"low": 19 * full, "high": 20 * full, "tolerance": 0.5, "percentile": 99.9}
+    ends = {"low": 0.19 * full, "high": 0.2 * full, "tolerance": 0.5, "percentile": 99.9}
     answer = saturate({"chip": ONE_THREAD, "jobs": jobs}, 1e3, **ends, most_requests=60_000)
     assert {(run.verdict, run.kept) for run in answer.runs} == {("cannot tell", None)}
     assert "more than 8,192 requests were in the machine at once, where the run ended" in answer.to_text()
