@@ -25,7 +25,7 @@ MAX_LAYERS = 10_000
 MAX_DEPTH = 20
 _CONTAINERS = ("Sequential", "Functional", "Model")
 #: Layers that end the search backwards from a layer to its sources.
-_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional")
 #: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
 _PASSING = kinds_named(
     "InputLayer Dropout SpatialDropout1D AlphaDropout Masking GaussianNoise GaussianDropout ActivityRegularization "
@@ -65,7 +65,8 @@ def is_layer(entry: Any) -> bool:
     return known and isinstance(entry.get("config"), dict)
 
 
-def _layer_name(entry: Mapping[str, Any]) -> str:
+def layer_name(entry: Mapping[str, Any]) -> str:
+    """Give the name of a layer or cell by its entry."""
     return str(entry["config"].get("name", entry.get("name", entry["class_name"])))[:200]
 
 
@@ -73,15 +74,17 @@ def _calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[s
     """List the calls of every layer in a model by the layer's name; entries: the layers' entries in order."""
     if model.get("class_name") == "Sequential" or not isinstance(model.get("config"), dict):
         pairs = pairwise(entries)
-        return {_layer_name(entry): [Call((Output(_layer_name(before), 0, 0),))] for before, entry in pairs}
+        return {layer_name(entry): [Call((Output(layer_name(before), 0, 0),))] for before, entry in pairs}
     calls = {}
     for entry in entries:
         nodes = entry.get("inbound_nodes")
-        calls[_layer_name(entry)] = [_call(node) for node in nodes] if isinstance(nodes, list) else []
+        begins = entry["class_name"] in _RECURRENT or _is_model(entry)
+        calls[layer_name(entry)] = [_call(node, begins) for node in nodes] if isinstance(nodes, list) else []
     return calls
 
 
-def _call(node: Any) -> Call:
+def _call(node: Any, begins: bool) -> Call:
+    """One call; begins: whether what follows the first tensor are states, as recurrent layers take them."""
     if isinstance(node, dict):
         args, kwargs = node.get("args"), node.get("kwargs")
         args = args if isinstance(args, list) else []
@@ -99,7 +102,7 @@ def _call(node: Any) -> Call:
     given = [*first[1:], *(each for arg in args[1:2] for each in _tensors(arg)), *_states(kwargs)]
     every = [*first, *(each for arg in (*args[1:], kwargs) for each in _tensors(arg))]
     reads = [each for each in every if isinstance(each, Output)]
-    return Call(tuple(reads), tuple(given), kwargs.get("mask") is not None)
+    return Call(tuple(reads), tuple(given) if begins else (), kwargs.get("mask") is not None)
 
 
 def _states(kwargs: Mapping[str, Any]) -> list[Output | Constant | None]:
@@ -261,12 +264,12 @@ def placed_layers(model: Mapping[str, Any], around: _Around = _Around()) -> Iter
     calls = _calls_of(model, entries)
     below = _below(entries, calls)
     masks = tuple(
-        _layer_name(entry) for entry in entries if entry["class_name"] == "Masking" or entry["config"].get("mask_zero")
+        layer_name(entry) for entry in entries if entry["class_name"] == "Masking" or entry["config"].get("mask_zero")
     )
-    kinds = {_layer_name(entry): str(entry["class_name"]) for entry in entries}
+    kinds = {layer_name(entry): str(entry["class_name"]) for entry in entries}
     upstream_of = _upstream_finder(entries, calls, around.upstream)
     for entry in entries:
-        name = _layer_name(entry)
+        name = layer_name(entry)
         own, times = paths[name], calls.get(name, ())
         if _is_model(entry):
             again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
@@ -306,7 +309,7 @@ def _upstream_finder(
     shared = {name for name, count in readers.items() if count > 1}
     origins, changing = {}, {}
     for entry in entries:
-        name, inner = _layer_name(entry), _is_model(entry)
+        name, inner = layer_name(entry), _is_model(entry)
         if _is_recurrent(entry):
             origins[name] = f"model {show(name)}" if inner else show(name)
         elif not _passes(entry):
@@ -332,17 +335,22 @@ def _with_dict(entry: Any) -> Any:
 
 
 def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
-    """Where Keras 3 puts each layer's weights: by the layer's class and a count, not by its name."""
+    """Where Keras 3 puts each layer's weights; the first of several layers of one name counts."""
+    names = slugs([entry["class_name"] for entry in entries])
+    pairs = [(layer_name(entry), f"{stem}layers/{name}") for entry, name in zip(entries, names, strict=True)]
+    return dict(reversed(pairs))
+
+
+def slugs(classes: Sequence[str]) -> list[str]:
+    """Name the members of a list as Keras 3 does in its files: by their classes and a count, not by their names."""
     counts: Counter[str] = Counter()
-    paths: dict[str, str] = {}
-    for entry in entries:
-        # A class's name as Keras writes it in paths
-        name = entry["class_name"]
-        name = re.sub(r"\W+", "", name[:200])
+    made = []
+    for each in classes:
+        name = re.sub(r"\W+", "", each[:200])
         slug = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
-        paths.setdefault(_layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
+        made.append(f"{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
         counts[slug] += 1
-    return paths
+    return made
 
 
 def _passes(entry: Mapping[str, Any]) -> bool:
@@ -352,7 +360,7 @@ def _passes(entry: Mapping[str, Any]) -> bool:
 
 def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> dict[str, str]:
     """Layer -> the layer whose output it reads, through layers that hand it on; only if no other layer reads it."""
-    by_name = {_layer_name(entry): entry for entry in entries}
+    by_name = {layer_name(entry): entry for entry in entries}
     readers = Counter((each.layer, each.index) for own in calls.values() for call in own for each in call.reads)
     sources = {}
     for name in by_name:
