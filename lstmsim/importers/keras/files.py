@@ -28,9 +28,17 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel
-from lstmsim.importers.keras.layers import KerasLayer, keras_kinds, keras_layers, parsed_config
-from lstmsim.importers.keras.models import Variables, keras_models, parts_of
+from lstmsim.importers.keras.models import (
+    KerasLayer,
+    Variables,
+    keras_kinds,
+    keras_layers,
+    keras_models,
+    parsed_config,
+    parts_of,
+)
 from lstmsim.importers.tensors import Stored, shape_text
+from lstmsim.model.cells import cell as cell_named
 from lstmsim.model.numerics.weights import Floats
 
 MAX_DEPTH = 40
@@ -317,7 +325,9 @@ def _layer_by_shapes(file: Any, stem: str, sides: Mapping[str, _Group], size: in
             text = "is a SimpleRNN, whose activation the file does not hold: say --cell rnn (tanh) or --cell rnn-relu"
             raise InputError(Mistake(stem, text))
         kind = cell
-    return KerasLayer(_name(stem), stem, kind, recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1))
+    return KerasLayer(
+        _name(stem), stem, cell_named(kind), recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1)
+    )
 
 
 def _name(stem: str) -> str:

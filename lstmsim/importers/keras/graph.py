@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import kinds_named
+from lstmsim.model.cell import Cell
 
 _SHOWN = 4
 #: Most layers that a search backwards visits: a hostile configuration has thousands.
@@ -65,8 +68,7 @@ def is_layer(entry: Any) -> bool:
     return known and isinstance(entry.get("config"), dict)
 
 
-def layer_name(entry: Mapping[str, Any]) -> str:
-    """Give the name of a layer or cell by its entry."""
+def _layer_name(entry: Mapping[str, Any]) -> str:
     return str(entry["config"].get("name", entry.get("name", entry["class_name"])))[:200]
 
 
@@ -74,12 +76,12 @@ def _calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[s
     """List the calls of every layer in a model by the layer's name; entries: the layers' entries in order."""
     if model.get("class_name") == "Sequential" or not isinstance(model.get("config"), dict):
         pairs = pairwise(entries)
-        return {layer_name(entry): [Call((Output(layer_name(before), 0, 0),))] for before, entry in pairs}
+        return {_layer_name(entry): [Call((Output(_layer_name(before), 0, 0),))] for before, entry in pairs}
     calls = {}
     for entry in entries:
         nodes = entry.get("inbound_nodes")
         begins = entry["class_name"] in _RECURRENT or _is_model(entry)
-        calls[layer_name(entry)] = [_call(node, begins) for node in nodes] if isinstance(nodes, list) else []
+        calls[_layer_name(entry)] = [_call(node, begins) for node in nodes] if isinstance(nodes, list) else []
     return calls
 
 
@@ -264,12 +266,12 @@ def placed_layers(model: Mapping[str, Any], around: _Around = _Around()) -> Iter
     calls = _calls_of(model, entries)
     below = _below(entries, calls)
     masks = tuple(
-        layer_name(entry) for entry in entries if entry["class_name"] == "Masking" or entry["config"].get("mask_zero")
+        _layer_name(entry) for entry in entries if entry["class_name"] == "Masking" or entry["config"].get("mask_zero")
     )
-    kinds = {layer_name(entry): str(entry["class_name"]) for entry in entries}
+    kinds = {_layer_name(entry): str(entry["class_name"]) for entry in entries}
     upstream_of = _upstream_finder(entries, calls, around.upstream)
     for entry in entries:
-        name = layer_name(entry)
+        name = _layer_name(entry)
         own, times = paths[name], calls.get(name, ())
         if _is_model(entry):
             again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
@@ -309,7 +311,7 @@ def _upstream_finder(
     shared = {name for name, count in readers.items() if count > 1}
     origins, changing = {}, {}
     for entry in entries:
-        name, inner = layer_name(entry), _is_model(entry)
+        name, inner = _layer_name(entry), _is_model(entry)
         if _is_recurrent(entry):
             origins[name] = f"model {show(name)}" if inner else show(name)
         elif not _passes(entry):
@@ -336,12 +338,18 @@ def _with_dict(entry: Any) -> Any:
 
 def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
     """Where Keras 3 puts each layer's weights; the first of several layers of one name counts."""
-    names = slugs([entry["class_name"] for entry in entries])
-    pairs = [(layer_name(entry), f"{stem}layers/{name}") for entry, name in zip(entries, names, strict=True)]
+    names = _slugs([entry["class_name"] for entry in entries])
+    pairs = [(_layer_name(entry), f"{stem}layers/{name}") for entry, name in zip(entries, names, strict=True)]
     return dict(reversed(pairs))
 
 
-def slugs(classes: Sequence[str]) -> list[str]:
+def cells_at(cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Give the name of each cell of an RNN of several, and where in the RNN Keras 3 puts the cell's weights."""
+    slugs = _slugs([f"{each['class_name']}Cell" for each in cells])
+    return [(_layer_name(each), f"cell/cells/{slug}") for each, slug in zip(cells, slugs, strict=True)]
+
+
+def _slugs(classes: Sequence[str]) -> list[str]:
     """Name the members of a list as Keras 3 does in its files: by their classes and a count, not by their names."""
     counts: Counter[str] = Counter()
     made = []
@@ -360,7 +368,7 @@ def _passes(entry: Mapping[str, Any]) -> bool:
 
 def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> dict[str, str]:
     """Layer -> the layer whose output it reads, through layers that hand it on; only if no other layer reads it."""
-    by_name = {layer_name(entry): entry for entry in entries}
+    by_name = {_layer_name(entry): entry for entry in entries}
     readers = Counter((each.layer, each.index) for own in calls.values() for call in own for each in call.reads)
     sources = {}
     for name in by_name:
@@ -382,3 +390,76 @@ def _source(calls: Mapping[str, list[Call]], name: str) -> str:
     states = [each for each in own[0].states if isinstance(each, Output)]
     reads = [each for each in own[0].reads if each not in states]
     return reads[0].layer if len(reads) == 1 and reads[0].index == reads[0].call == 0 else ""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The states of a layer before its first step: fixed ones as (direction, state, values), and words on all others.
+
+    `origin` is the layer whose last states, all and in the same order, are these states.
+    """
+
+    fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
+    states_from: str = ""
+    notes: tuple[str, ...] = ()
+    origin: str = ""
+
+
+def beginning_of(placed: Placed, cell: Cell, units: int, directions: int) -> Beginning | str:
+    """Read the states of a layer of that cell before its first step, or say why they cannot be read."""
+    given = [call for call in placed.calls if call.states]
+    if not given:
+        return Beginning()
+    if len(placed.calls) > 1:
+        return Beginning(
+            states_from=f"what each of the {len(placed.calls)} calls of layer {placed.names[-1]!r} gives it"
+        )
+    names = [(side, name) for side in range(directions) for name in "hc" if name in cell.states]
+    states = given[0].states
+    if len(states) != len(names):
+        return f"begins with {len(states)} states, expected {len(names)}"
+    fixed, words, inputs = [], [], []
+    for (side, name), state in zip(names, states, strict=True):
+        if isinstance(state, Constant):
+            values = _values(state, units)
+            if isinstance(values, str):
+                return f"initial_state {values}"
+            fixed.append((side, name, values))
+        elif isinstance(state, Output) and placed.kinds.get(state.layer) == "InputLayer" and len(placed.names) == 1:
+            inputs.append(state.layer)
+        else:
+            words.append(_words(state, placed))
+    some = ", ".join(show(each) for each in dict.fromkeys(inputs))
+    note = f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
+    notes = (note,) if inputs else ()
+    # the layer whose outputs after the first are the states, in the same order; empty if there is none
+    first = min((each.layer for each in states if isinstance(each, Output)), default="")
+    expected = [Output(first, 0, 1 + place) for place in range(len(states))]
+    whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
+    return Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, (first if whole else ""))
+
+
+def _words(state: Output | Constant | None, placed: Placed) -> str:
+    """Where a state comes from, for a user who has to give it."""
+    if not isinstance(state, Output):
+        return f"an initial_state of layer {placed.names[-1]!r} that cannot be read"
+    kind = placed.kinds.get(state.layer, "")
+    if kind == "InputLayer":
+        return f"the input {state.layer!r} of model {placed.names[-2]!r}"
+    return f"the last states of layer {state.layer!r}" if kind in _RECURRENT else f"the output of layer {state.layer!r}"
+
+
+def _values(state: Constant, units: int) -> tuple[float, ...] | str:
+    """The numbers of a constant, one for each unit, or what is wrong with the constant."""
+    try:
+        array = np.array(state.value, np.float64)
+    except (ValueError, TypeError, OverflowError):
+        return "holds something else than numbers"
+    rows = array.reshape(1, -1) if array.ndim == 1 else array
+    if rows.ndim != 2 or rows.shape[1] != units or not len(rows):
+        return f"has shape {list(array.shape)[:4]}, expected [{units}] or [1, {units}]"
+    if not np.isfinite(rows).all():
+        return "holds a number that is not finite"
+    if (rows != rows[0]).any():
+        return "has other numbers for each sequence of a batch; one sequence is simulated"
+    return tuple(map(float, rows[0]))

@@ -95,13 +95,8 @@ def _clip(given: Mapping[str, Any]) -> float | str | None:
 
 def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[Activation, ...] | str:
     usual = USUAL[kind]
-    texts = (
-        [bytes(each).decode("utf-8", "replace") for each in given["activations"].strings] * 1
-        if ("activations" in given)
-        else []
-    )
-    if not texts:
-        texts = list(usual) * directions
+    strings = given["activations"].strings if "activations" in given else ()
+    texts = [bytes(each).decode("utf-8", "replace") for each in strings] or list(usual) * directions
     if len(texts) != len(usual) * directions:
         return f"has activations {_listed(texts)}: {len(texts)}, expected {len(usual) * directions}"
     known = {name.lower(): name for name in GRAPHS}

@@ -163,7 +163,7 @@ def build_section(build: Build, cycles: int) -> Section:
             ("clock", clock), ("run", time), ("used", used), ("longest path", build.path), ("shorten it", build.advice)
         ),
         "`lstmsim simulate --clock` takes build/clock.json of this folder.",
-        title=f"Built by {build.tools or 'nextpnr'}:",
+        title=f"BUILT by {build.tools or 'nextpnr'}:",
     )
 
 
