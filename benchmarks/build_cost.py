@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import importlib.util
 import resource
-import sys
 import tempfile
 import zlib
 from pathlib import Path
+from types import ModuleType
+
+from lstmsim.engines.fast.run import OWN
 
 HOME = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HOME))
-
-import hatch_build  # noqa: E402
-from lstmsim.engines.fast.run import OWN  # noqa: E402
-
 __all__ = ["build_cost", "compiler"]
+
+
+def _build_hook() -> ModuleType:
+    """The checkout's hook of the build; the checkout stays off the path, so `lstmsim` is the installed one."""
+    spec = importlib.util.spec_from_file_location("hatch_build", HOME / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hatch_build = _build_hook()
 
 
 def compiler() -> str:
     """Give the command of the compiler that the build uses."""
-    return " ".join(hatch_build.compiler())
+    return " ".join(map(str, hatch_build.compiler()))
 
 
 def build_cost() -> tuple[float, float, float]:

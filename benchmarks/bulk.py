@@ -98,4 +98,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    from measures import measured_package
+
+    measured_package()
     main()

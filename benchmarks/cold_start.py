@@ -19,6 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from measures import measured_package
+
 PAIRS = 9
 SCENARIO = "chip: column-npu-64k\njobs:\n  - {model: lstm-512, steps: 20}\n"
 
@@ -55,7 +57,7 @@ def cold_start(pairs: int = PAIRS) -> ColdStart:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "small.yaml")
         path.write_text(SCENARIO)
-        simulate = ("-m", "lstmsim", "simulate", str(path))
+        simulate = ("-P", "-m", "lstmsim", "simulate", str(path))
         seconds(*simulate)  # writes the byte code
         imported = ("-c", "import numpy")
         measured = [
@@ -66,6 +68,7 @@ def cold_start(pairs: int = PAIRS) -> ColdStart:
 
 
 if __name__ == "__main__":
+    measured_package()
     cost = cold_start()
     print(f"{cost.times:.2f} times: {cost.command_s:.3f} s against {cost.numpy_s:.3f} s of numpy's import")
     print(f"{cost.times_one:.2f} times with one thread of BLAS: against {cost.one_s:.3f} s")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from measures import cpu_seconds, table
+from measures import cpu_seconds, measured_package, table
 
 from lstmsim import engines, load_chip
 from lstmsim.machines.parallel import fusion
@@ -95,6 +95,7 @@ def _both(preset: str, batch: int, hidden: int, mode: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    measured_package()
     if len(sys.argv) > 1:
         print(json.dumps(measured(*_TASKS[int(sys.argv[1])])))
     else:

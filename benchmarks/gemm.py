@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from measures import Cost, cpu_seconds, new_process, table
+from measures import Cost, cpu_seconds, measured_package, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
 from lstmsim.machines.gemm import Division, GemmTask, Product
@@ -109,6 +109,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    measured_package()
     if len(sys.argv) > 1:
         [*TASKS.values()][int(sys.argv[1])]()
     else:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from math import exp, inf, log
 from random import Random
 
+from measures import measured_package
+
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
 from lstmsim.studies.search.array import Scores, Searched
 from lstmsim.studies.search.result import Point
@@ -152,4 +154,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    measured_package()
     main()

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from measures import measured_package
 
 from lstmsim import engines, load_chip
 from lstmsim.machines.kernels import SparseTask
@@ -132,4 +133,5 @@ def kernel_rows() -> list[list[str]]:
 
 
 if __name__ == "__main__":
+    measured_package()
     print(json.dumps(TASKS[sys.argv[1]]()))

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from measures import measured_package
+
 import lstmsim as api
 from lstmsim import machines
 from lstmsim.base.errors import InputError
@@ -83,4 +85,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measured_package()
     sys.exit(main())

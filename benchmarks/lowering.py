@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import make_dataclass
 
-from measures import cpu_seconds
+from measures import cpu_seconds, measured_package
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, machines
 from lstmsim.analysis.report import measure
@@ -105,4 +105,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measured_package()
     sys.exit(main())

@@ -1,4 +1,8 @@
-"""How the benchmarks measure: processor seconds, the least of several runs, beside SimPy's timeouts in the same run."""
+"""How the benchmarks measure: processor seconds, the least of several runs, beside SimPy's timeouts in the same run.
+
+They measure the package of the Python that runs them, not the checkout around them: nothing here puts the checkout on
+the path of modules, and a new process that runs a module gets `-P`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import simpy
 
-__all__ = ["Cost", "cpu_seconds", "new_process", "table", "timeouts_per_second"]
+__all__ = ["Cost", "cpu_seconds", "measured_package", "new_process", "table", "timeouts_per_second"]
+
+
+#: Set where a process above has said what is measured.
+_SAID = "LSTMSIM_BENCHMARKS_SAID"
+
+
+def measured_package() -> None:
+    """Print which package and engine are measured; without the native core there is nothing to measure: exit code 2."""
+    import lstmsim
+    from lstmsim.engines.fast.run import OWN
+
+    where = f"lstmsim {lstmsim.__version__} of {Path(lstmsim.__file__).parent}"
+    if OWN.absence is not None:
+        print(f"{where}: nothing to measure, the fast engine has no native core: {OWN.absence}", file=sys.stderr)
+        raise SystemExit(2)
+    if _SAID not in os.environ:
+        os.environ[_SAID] = "1"
+        print(f"measured: {where}, fast engine with its native core", file=sys.stderr)
 
 
 class Cost(NamedTuple):

@@ -12,7 +12,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from measures import cpu_seconds, new_process, table
+from measures import cpu_seconds, measured_package, new_process, table
 
 from lstmsim import load_scenario
 from lstmsim.analysis.files import SUFFIXES, save_trace
@@ -94,4 +94,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measured_package()
     sys.exit(main())

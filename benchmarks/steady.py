@@ -6,7 +6,7 @@ has its two programs run in turn, so that others on the machine count little in 
 
 from __future__ import annotations
 
-from measures import cpu_seconds, table
+from measures import cpu_seconds, measured_package, table
 
 from lstmsim import load_scenario, machines
 from lstmsim.engines.fast.run import Machine
@@ -37,5 +37,6 @@ def row(hidden: int, *, keep: bool) -> list[str]:
 
 
 if __name__ == "__main__":
+    measured_package()
     head = ["job", "what", f"{FEW} steps: s", f"{STEPS} steps: s", "all run: s", f"{STEPS} / {FEW}", "all / these"]
     print(table(head, [row(hidden, keep=keep) for hidden in (256, 1024) for keep in (False, True)]))

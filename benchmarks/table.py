@@ -21,20 +21,15 @@ from gemm import GEMM_HEAD, GEMM_NOTE, WALK_HEAD, gemm_rows, walk_rows
 from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
 from lowering import design_points, ratios
-from measures import table, timeouts_per_second
+from measures import measured_package, table, timeouts_per_second
 from spans import SPANS_HEAD, SPANS_NOTE, spans_rows
 from whole import whole_rows
-
-from lstmsim.engines.fast.run import OWN
 
 HOME = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    reason = OWN.absence
-    if reason is not None:
-        print(f"there is nothing to measure: the fast engine has no native core, because {reason}", file=sys.stderr)
-        return 2
+    measured_package()
     load = os.getloadavg()[0]
     whole, sparse, products = whole_rows(), kernel_rows(), gemm_rows()
     walks, fused, both, spans = walk_rows(), fusion_rows(), both_rows(), spans_rows()

@@ -17,7 +17,7 @@ from typing import Any
 from build_cost import build_cost
 from cold_start import cold_start
 from lowering import design_points, point_rates
-from measures import Cost, cpu_seconds, new_process
+from measures import Cost, cpu_seconds, measured_package, new_process
 from programs import one_layer
 
 from lstmsim import load_scenario, serve, simulate, sweep
@@ -113,7 +113,7 @@ def from_file(model: str) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.json")
         path.write_text(f'{{"chip": "column-npu-64k", "jobs": [{{"model": "{model}"}}]}}')
-        return new_process("-m", "lstmsim", "simulate", str(path))
+        return new_process("-P", "-m", "lstmsim", "simulate", str(path))
 
 
 def of_task(name: str, times: int = 1) -> Cost:
@@ -211,4 +211,5 @@ def whole_rows() -> list[list[str]]:
 
 
 if __name__ == "__main__":
+    measured_package()
     TASKS[sys.argv[1]]()

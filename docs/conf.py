@@ -3,7 +3,7 @@
 from lstmsim import __version__
 
 project = "lstmsim"
-author = "lstmsim contributors"
+author = "The lstmsim developers"
 copyright = author
 version = release = __version__
 
@@ -29,5 +29,6 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 # Nothing is loaded from elsewhere: the site and its search work without a network.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
-pygments_style = "friendly"
-pygments_dark_style = "monokai"
+# code with a contrast of at least 4.5 to its ground (the package comes with furo)
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"

@@ -43,7 +43,7 @@ from __future__ import annotations
 from os.path import exists
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _homes: dict[str, str] = {}
 
@@ -80,4 +80,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return ["__version__", *__getattr__("__all__")]

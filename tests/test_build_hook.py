@@ -114,7 +114,7 @@ def files(path: Path) -> list[str]:
 @needs_compiler
 def test_a_wheel_carries_the_libraries_and_the_tag_of_the_platform(checkout: Path, tmp_path: Path) -> None:
     made = wheel(checkout)
-    assert made.name.startswith("lstmsim-0.1.0-py3-none-")
+    assert made.name.startswith("lstmsim-0.2.0-py3-none-")
     assert "any" not in made.name
     assert "manylinux" not in made.name
     assert files(made) == [hatch_build.SOURCES, *(f"lstmsim/{room}/{NAME}" for room in ROOMS)]
@@ -124,7 +124,7 @@ def test_a_wheel_carries_the_libraries_and_the_tag_of_the_platform(checkout: Pat
         loaded, reason = load(installed / NAME, installed / "core", VERSION)
         assert reason is None
         assert loaded is not None
-    assert b"Root-Is-Purelib: false" in zipfile.ZipFile(made).read("lstmsim-0.1.0.dist-info/WHEEL")
+    assert b"Root-Is-Purelib: false" in zipfile.ZipFile(made).read("lstmsim-0.2.0.dist-info/WHEEL")
     assert not list(checkout.rglob("_core.*")), "a wheel leaves nothing in the checkout"
 
 
@@ -178,7 +178,7 @@ def test_without_a_compiler_the_package_is_complete_and_says_so(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     made = wheel(checkout)
-    assert made.name == "lstmsim-0.1.0-py3-none-any.whl"
+    assert made.name == "lstmsim-0.2.0-py3-none-any.whl"
     assert not any("_core" in name for name in files(made))
     assert stale.exists()
     edit(checkout)

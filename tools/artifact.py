@@ -84,16 +84,16 @@ def items(root: Path = ROOT) -> list[Item]:
         name = f"{script.parent.name}-figures"
         made.append(Item(name, ((python, str(script), "figures"),), None, TOOLS.get(name, ())))
     made.append(Item("readme-and-docs", ((python, str(root / "tools" / "readme.py"), "--check"),)))
-    lines = [f"mkdir -p {each}" for each in ("out", "out/demo")] + list(readme_commands(root))
-    made.append(Item("readme-commands", tuple(tuple(shlex.split(each)) for each in lines), None, ("iverilog",)))
+    commands = tuple(tuple(shlex.split(each, comments=True)) for each in readme_commands(root))
+    made.append(Item("readme-commands", commands))
     return made
 
 
 def readme_commands(root: Path) -> Iterable[str]:
-    """Give the command lines of the README's console blocks."""
+    """Give the commands of lstmsim in the README's console blocks."""
     text = (root / "README.md").read_text(encoding="utf-8")
     for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        yield from (line[2:] for line in block.replace("\\\n", " ").splitlines() if line.startswith("$ "))
+        yield from (line[2:] for line in block.replace("\\\n", " ").splitlines() if line.startswith("$ lstmsim "))
 
 
 def run_all(chosen: Sequence[Item], folder: Path, workers: int = 2, root: Path = ROOT) -> list[Outcome]:

@@ -35,7 +35,7 @@ get_ipython().system = system
 """
 
 #: What pages of docs/ link to.
-BESIDE = ("*.md", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
+BESIDE = ("*.md", "CITATION.cff", "experiments/*/expected.md", "experiments/*/figure.png", "published/README.md")
 
 
 def lay_out(folder: Path) -> None:
@@ -85,7 +85,27 @@ def build(folder: Path, arguments: Sequence[str] = ()) -> int:
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     options = ["-W", "--keep-going", "-q", "-c", str(source / "docs"), "-d", str(folder / "doctrees")]
     code: int = sphinx([*options, *arguments, str(source), str(html)])
+    for path in html.rglob("*.html"):
+        path.write_text(accessible(path.read_text("utf-8")), "utf-8")
     return code or _offline(html)
+
+
+#: Marks of Sphinx and its theme that lack something, and what they become: captions are headings of some level, and
+#: boxes that scroll are reached by keys.
+_MARKS = (
+    (r'(<p class="caption"[^>]* role="heading")(?! aria-level)', r'\1 aria-level="2"'),
+    (
+        r'(<pre|<div class="table-wrapper[^"]*"|<div class="output text_html[^"]*")(?![^>]* tabindex)',
+        r'\1 tabindex="0"',
+    ),
+)
+
+
+def accessible(page: str) -> str:
+    """Give the text of a page with levels of captions, and with boxes that scroll among what keys reach."""
+    for pattern, mark in _MARKS:
+        page = re.sub(pattern, mark, page)
+    return page
 
 
 def _offline(html: Path) -> int:

@@ -265,6 +265,11 @@ def _documented(text: str) -> Iterator[str]:
     """A docstring as Markdown: paragraphs, a list of arguments or fields, examples."""
     for block in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = inspect.cleandoc(block).splitlines()
+        if lines and lines[0] in ("Args:", "Examples:"):
+            lines = inspect.cleandoc("\n".join(["", *lines[1:]])).splitlines()
+        elif lines and lines[0] in ("Returns:", "Raises:"):
+            yield prose(f"{lines[0]} {' '.join(map(str.strip, lines[1:]))}")
+            continue
         if lines and lines[0].startswith(">>>"):
             yield _block("\n".join(lines), "pycon")
             continue

@@ -21,47 +21,61 @@ from typing import Any, NamedTuple
 import lstmsim
 from experiments.gemm_threads.measured import HERE
 
-__all__ = ["ASSUMED", "Named", "chip_of", "described", "found", "least_ns"]
+__all__ = ["ASSUMED", "Named", "chip_of", "described", "found", "least_ns", "plausible"]
 
 #: How the source of a number begins that is not of this machine.
 ASSUMED = "assumption"
 _ASSUMED = f"{ASSUMED}: as zen4-2core.yaml, because nothing here tells"
-#: Prints MHz: additions one after the other take a cycle each. Then, for each size in bytes that it is given, the
-#: cycles of a line of 64 bytes of a vector that is read again and again.
+#: Prints MHz by register additions one after the other, a cycle each, then the cycles of a dependent multiplication at
+#: that clock. Then, for each size in bytes that it is given, the cycles of a line of 64 bytes of a vector that is read
+#: again and again. Everything is CPU time. An addition of a constant would not do: some processors fold several of
+#: them into one cycle.
 _PROBE = r"""
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <vector>
-static double now() { timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
-int main(int count, char **sizes) {
-    double best = 1e18;
+static double now() { timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
+// not the least: the clock of CPU time comes out short now and then
+static double tenth(std::vector<double> &times) {
+    std::nth_element(times.begin(), times.begin() + times.size() / 10, times.end());
+    return times[times.size() / 10];
+}
+template <class Step> static double step_ns(Step step) {
+    std::vector<double> times;
     for (int turn = 0; turn < 40; ++turn) {
-        uint64_t x = 1;
+        uint64_t x = 1, y = 3;
+        asm volatile("" : "+r"(x), "+r"(y));
         double begun = now();
         for (long i = 0; i < 1000000; ++i)
-            for (int j = 0; j < 4; ++j) { x += 1; asm volatile("" : "+r"(x)); }
-        double ns = now() - begun;
-        if (ns < best) best = ns;
+            for (int j = 0; j < 4; ++j) { x = step(x, y); asm volatile("" : "+r"(x)); }
+        times.push_back(now() - begun);
     }
-    double ghz = 4e6 / best;
-    std::printf("%f\n", 1000 * ghz);
-    for (int each = 1; each < count; ++each) {
-        std::vector<uint32_t> held(std::atol(sizes[each]) / 4, 1);
-        double least = 1e18;
+    return tenth(times) / 4e6;
+}
+int main(int count, char **sizes) {
+    double addition = step_ns([](uint64_t x, uint64_t y) { return x + y; });
+    double product = step_ns([](uint64_t x, uint64_t y) { return x * y; });
+    std::printf("%f\n%f\n", 1000 / addition, product / addition);
+    for (int size = 1; size < count; ++size) {
+        std::vector<uint32_t> held(std::atol(sizes[size]) / 4, 1);
+        std::vector<double> times;
         for (double end = now() + 2e8; now() < end;) {
             uint32_t sum = 0;
             double begun = now();
             for (uint32_t one : held) sum += one;
-            double ns = now() - begun;
             asm volatile("" : : "r"(sum));
-            if (ns < least) least = ns;
+            times.push_back(now() - begun);
         }
-        std::printf("%f\n", least * ghz * 16 / held.size());
+        std::printf("%f\n", tenth(times) / addition * 16 / held.size());
     }
 }
 """
+#: What no processor of today goes beyond: MHz; cycles of a dependent multiplication (3 on x86 since 2008, 3 or 4 on
+#: Arm, 5 on the oldest of both); cycles of a line of a cache or of memory that is read in sequence.
+_PLAUSIBLE = {"MHz": (400, 6500), "cycles of a multiplication": (2.5, 5.5), "cycles of a line": (0.4, 200)}
 
 
 class Named(NamedTuple):
@@ -117,7 +131,7 @@ def _caches() -> dict[str, Named]:
 
 
 def _probed(sizes: Sequence[int]) -> list[float]:
-    """MHz, and cycles of a line in vectors of so many bytes; empty: there is no compiler."""
+    """MHz, cycles of a multiplication, and cycles of a line in vectors of these sizes; empty: there is no compiler."""
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None:
         return []
@@ -126,6 +140,24 @@ def _probed(sizes: Sequence[int]) -> list[float]:
         source.write_text(_PROBE, encoding="utf-8")
         _printed(compiler, "-O3", "-march=native", str(source), "-o", str(program))
         return [float(line) for line in _printed(str(program), *map(str, sizes)).split()]
+
+
+def plausible(name: str, value: float) -> float:
+    """A measured number that some processor can have; another one ends the run, because every ratio would be wrong.
+
+    name: a key of the ranges that are known.
+
+    >>> plausible("MHz", 7537)
+    Traceback (most recent call last):
+    SystemExit: this machine cannot be described: 7,537.0 MHz were measured, and no processor is outside ...
+    """
+    low, high = _PLAUSIBLE[name]
+    if not low <= value <= high:
+        raise SystemExit(
+            f"this machine cannot be described: {value:,.1f} {name} were measured, and no processor is outside "
+            f"{low:,} to {high:,}: the probe does not fit this processor, or the machine is too busy"
+        )
+    return value
 
 
 def _clock_and_lines(caches: Found) -> dict[str, Named]:
@@ -140,12 +172,16 @@ def _clock_and_lines(caches: Found) -> dict[str, Named]:
         held = {"l2_cycles_per_line": l2 // 2, "llc_cycles_per_line": max(2 * l2, llc // 4)}
         held["core_memory_cycles_per_line"] = min(4 * llc, 1 << 22)
     line = caches["line"].value if caches else 64
-    clock, *cycles = _probed([lines * line for lines in held.values()]) or [0.0]
-    if not clock:
+    probed = _probed([lines * line for lines in held.values()])
+    if not probed:
         return {}
-    reported = {"frequency_mhz": Named(round(clock), "measured: additions one after the other, one a cycle")}
-    for (key, lines), each in zip(held.items(), cycles, strict=False):
-        taken = each * line / 64
+    clock, product, *cycles = probed
+    plausible("MHz", clock)
+    plausible("cycles of a multiplication", product)
+    source = f"measured: register additions one after the other, one a cycle; a multiplication takes {product:.1f}"
+    reported = {"frequency_mhz": Named(round(clock), source)}
+    for (key, lines), each in zip(held.items(), cycles, strict=True):
+        taken = plausible("cycles of a line", each) * line / 64
         source = f"measured: {taken:.1f}, a sum over {lines * line:,} bytes again and again"
         reported[key] = Named(max(1, round(taken)), source)
     return reported
@@ -178,7 +214,9 @@ def _of_blas(mhz: float, seconds: float) -> dict[str, Named]:
         a, c = draw.random((m, k), dtype=np.float32), np.empty((m, n), dtype=np.float32)
         cycles.append(least_ns(lambda a=a, c=c: np.matmul(a, b, out=c), seconds)[0] * mhz / 1000)  # type: ignore[misc]
     each, fixed = np.polyfit(rows, cycles, 1)
-    macs, packed = n * k / max(each, 1), n * k / max(fixed, 1)
+    if each <= 0 or fixed <= 0:  # a busy machine: more rows took less time, or no rows less than none
+        return {}
+    macs, packed = n * k / each, n * k / fixed
     return {
         "macs_per_cycle": Named(
             1 << max(0, ceil(log2(macs / 1.05))),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from experiments.gemm_threads import baselines, measured, planners, sweep
+from experiments.gemm_threads import baselines, layers, measured, planners, sweep
 from experiments.gemm_threads.baselines import Machines
 from experiments.gemm_threads.drawn import CHOOSE, DRAWS, HELD_OUT, RNN, drawn, drawn_of_rnns
 from experiments.gemm_threads.regret import Searched, searched
@@ -77,6 +77,7 @@ def summary(of: Results) -> str:
         ("Reliefs", baselines.ABOUT_RELIEFS, baselines.relief_table(of.reliefs)),
         ("One LSTM on three kinds of machines", baselines.ABOUT_MACHINES, baselines.machine_table(of.machines)),
         ("Beside a real machine", measured.ABOUT, measured.table(of.measured, "least", "10 %")),
+        ("LSTM layers beside ONNX Runtime", layers.ABOUT, layers.table(*layers.recorded())),
     ]
     lines = ["# Threads along K for the products of an RNN", "", *textwrap.wrap(verdict(of), 120)]
     for title, about, table in sections:

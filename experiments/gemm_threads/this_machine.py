@@ -2,7 +2,8 @@
 
 Describes the machine by lscpu and small measurements, times numpy's BLAS on 16 products of RNN steps with one thread,
 and prints what lstmsim predicts beside it, with the rank correlation. Then it does the same with 16 columns more, so
-that rows are no power of two apart: what that changes in reality is not modelled.
+that rows are no power of two apart: what that changes in reality is not modelled. Last come LSTM layers beside ONNX
+Runtime, where it is installed.
 
 Run `python experiments/gemm_threads/this_machine.py` (about half a minute); `--small` takes three products.
 """
@@ -103,7 +104,18 @@ def text(small: bool = False) -> str:
         "",
     ]
     lines += [*table(plain, *_RUNS), "", "## With 16 columns more", "", *table(wider, *_RUNS), ""]
+    lines += _of_layers(chip, small, seconds)
     return "\n".join([*lines, *textwrap.wrap(f"Not modelled: {'; '.join(LEFT_OUT)}.", 120), ""])
+
+
+def _of_layers(chip: Any, small: bool, seconds: float) -> list[str]:
+    """LSTM layers beside ONNX Runtime, where it is installed."""
+    from experiments.gemm_threads import layers
+
+    if not layers.available():
+        return ["LSTM layers were not measured: ONNX Runtime is not installed (pip install onnx onnxruntime).", ""]
+    rows = layers.measured(chip, layers.SMALL if small else layers.LAYERS, seconds)
+    return [f"## LSTM layers beside {layers.version()}", "", *layers.table(chip, rows), ""]
 
 
 if __name__ == "__main__":

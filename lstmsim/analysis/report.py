@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from math import fsum, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.batches import Batch, BatchFigures, batches_of, figures_of, padded_work
+from lstmsim.analysis.batches import Batch, BatchFigures, batches_of, figures_of, padded_work, pads
 from lstmsim.analysis.stall_words import pe_names
+from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_ms, rank_below, tops
 from lstmsim.machines.registry import target_of
@@ -201,10 +203,10 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     layers: what each layer of each model took of the main units; empty where operations belong to no layer, and where
-        requests ran in batches.
+        members of a batch end one by one (ragged).
     batches, batching: the batches in which requests ran, and what they came to; empty and None without any.
     left_out: share of the groups of columns that were not sent, 0 to 1; None: the machine sends all.
-    stamping: gives the stamp, when it is first asked for; None: nobody asked.
+    stamping, tracing: give the stamp and the timeline when they are first asked for; None: nobody can.
     """
 
     chip: str
@@ -227,11 +229,19 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     batches: tuple[Batch, ...] = ()
     batching: BatchFigures | None = None
     stamping: Callable[[], Stamp] | None = field(default=None, compare=False, repr=False)
+    tracing: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def stamp(self) -> Stamp | None:
         """What the cycles are exact against, and which keys are assumptions; None: nobody asked."""
         return None if self.stamping is None else self.stamping()
+
+    @cached_property
+    def timeline(self) -> Any:
+        """The `Timeline` of the same run, simulated again; `InputError` if nobody can."""
+        if self.tracing is None:
+            raise InputError("this report has no run that could be drawn; those of simulate() and run() have one")
+        return self.tracing()
 
     @property
     def effective_tops(self) -> float:
@@ -318,7 +328,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str, program: Program | 
         cores=cores,
         batches=batches,
         batching=figures_of(scenario.jobs, batches),
-        layers=() if program is None or batches else _layers(scenario, program, jobs),
+        layers=() if program is None else _layers(scenario, program, jobs, batches),
         utilization=utilization(chip, macs, makespan),
         latency_ms=latency_statistics([each.latency for each in jobs], chip.frequency_mhz),
         tops=tops(macs, makespan, chip.frequency_mhz),
@@ -376,25 +386,31 @@ def _none() -> _Sums:
     return defaultdict(lambda: np.zeros(3, dtype=np.int64))
 
 
-def _layers(scenario: Scenario, program: Program, jobs: Sequence[JobReport]) -> tuple[LayerReport, ...]:
+def _layers(
+    scenario: Scenario, program: Program, jobs: Sequence[JobReport], batches: Sequence[Batch]
+) -> tuple[LayerReport, ...]:
     """Add up the cycles in which main units issue for each layer of each model, over all jobs that were served."""
-    if isinstance(program, TabledProgram):
+    if isinstance(program, TabledProgram) or any(job.batching and job.batching.ragged for job in scenario.jobs):
         return ()
     peaks = [core.peak for core in scenario.chip.core_figures]
     known: dict[tuple[int, tuple[int, ...]], _Sums] = {}
     models: dict[Model, _Sums] = {}
-    for job in jobs:
-        task, model = program.tasks[job.number], scenario.jobs[job.number].model
-        cores, wide = job.cores, next((each for each in task.moldable if each.members == len(job.cores)), None)
-        if wide is None:
+    served = {job.number: job for job in jobs}
+    for members in [each.members for each in batches] or [(job.number,) for job in jobs]:
+        steps = {number: scenario.jobs[number].steps for number in members}
+        longest = max(members, key=lambda each: steps[each])
+        job, task, asked = served[longest], program.tasks[longest], scenario.jobs[longest]
+        cores = job.cores
+        if all(each.members != len(cores) for each in task.moldable):
             cores = next((each for each in task.places if each[0] == job.core), task.places[0])
-        phases = dict(task.variants)[program.cores[cores[0]].kind] if wide is None else wide.phases
+        phases = task.phases(program.cores[cores[0]].kind, len(cores), len(members))
         key = (id(phases), cores)
         if key not in known:
             known[key] = _layers_of(program, phases, cores, peaks)
-        sums = models.setdefault(model, _none())
-        for number, own in known[key].items():
-            sums[number] = sums[number] + own
+        sums, run = models.setdefault(asked.model, _none()), len(members) * steps[longest]
+        for number, (cycles, macs, slots) in known[key].items():
+            useful = macs * sum(steps.values()) // run if pads(asked) else macs
+            sums[number] = sums[number] + np.array([cycles, useful, slots])
     reports = []
     for model, sums in models.items():
         for number, own in sorted(sums.items()):

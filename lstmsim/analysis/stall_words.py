@@ -48,12 +48,12 @@ class Named:
     everyday: bool = False
 
 
-#: By name, in the order of legends. Waits are light and neutral, and each cause has a hatch of its own.
+#: By name, in the order of legends. Waits are light; each cause has its own tint and hatch: short spans show the tint.
 NAMED: Mapping[str, Named] = MappingProxyType(
     {
         "hazard": Named(
-            Style("#E4E4E4", "////", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#FFB9BF", "////", "#555555"),
+            ("#734248", "#B9C0C7"),
             meaning="threads wait for their own results",
             glossary="data hazard: nothing can issue, because a thread needs results that are still on their way",
             legend="data hazard",
@@ -63,8 +63,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             spent="waiting for own results (hazard)",
         ),
         "backpressure": Named(
-            Style("#E4E4E4", "\\\\\\\\", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#D1BEF4", "\\\\\\\\", "#555555"),
+            ("#564A6F", "#B9C0C7"),
             meaning="threads wait for room for what is under way",
             glossary="nothing can issue, because there is no room for the results: what was issued before still has it",
             held_by="room (backpressure)",
@@ -74,8 +74,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             leg="room",
         ),
         "input": Named(
-            Style("#F1F1F1", "xxx", "#777777"),
-            ("#2A2F34", "#8F979E"),
+            Style("#C3EEBD", "xxx", "#555555"),
+            ("#294727", "#B9C0C7"),
             meaning="threads wait for their next input frame",
             glossary="nothing can issue, because the next frame of x has not come",
             legend="waits for input",
@@ -85,8 +85,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             spent="waiting for frames (input)",
         ),
         "dispatch": Named(
-            Style("#F1F1F1", "...", "#777777"),
-            ("#2A2F34", "#8F979E"),
+            Style("#8CDDDA", "...", "#555555"),
+            ("#175958", "#B9C0C7"),
             meaning="the next instruction is not there yet",
             glossary="nothing can issue, because the next instruction has not come or is not decoded",
             legend="waits for its instruction",
@@ -96,8 +96,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             spent="waiting for instructions (dispatch)",
         ),
         "reload": Named(
-            Style("#DDDDDD", "++", "#555555"),
-            ("#3B4249", "#B0B7BE"),
+            Style("#E4BD8E", "++", "#555555"),
+            ("#644C2B", "#B9C0C7"),
             meaning="a model's weights are loaded in place of another's",
             glossary="nothing can issue, because a model's weights are being loaded in place of another's",
             legend="waits for its model's weights",
@@ -108,8 +108,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             leg="weights",
         ),
         "weights": Named(
-            Style("#DDDDDD", "oo", "#555555"),
-            ("#3B4249", "#B0B7BE"),
+            Style("#FFDCB8", "oo", "#555555"),
+            ("#523C24", "#B9C0C7"),
             meaning="threads wait for weights that are streamed from the memory",
             glossary="nothing can issue, because weights are still being streamed from the memory",
             legend="waits for streamed weights",
@@ -120,8 +120,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             leg="weights",
         ),
         "memory": Named(
-            Style("#E4E4E4", "**", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#EEB5DF", "**", "#555555"),
+            ("#6A4360", "#B9C0C7"),
             meaning="threads wait for data from the memory",
             glossary="nothing can issue, because data that threads load are still on their way",
             legend="waits for the memory",
@@ -132,8 +132,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "contention": Named(
-            Style("#E4E4E4", "+", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#C7CA99", "+", "#555555"),
+            ("#505230", "#B9C0C7"),
             meaning="threads wait for a result that another thread is adding to",
             glossary="nothing can issue, because another thread adds to the result that a thread would add to",
             legend="waits for another's result",
@@ -144,8 +144,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "barrier": Named(
-            Style("#DDDDDD", "OO", "#555555"),
-            ("#3B4249", "#B0B7BE"),
+            Style("#F6DDFC", "OO", "#555555"),
+            ("#4A3B4E", "#B9C0C7"),
             meaning="threads wait for others at a barrier",
             glossary="nothing can issue, because threads wait at a barrier until others have come there",
             legend="waits at a barrier",
@@ -156,8 +156,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "dependence": Named(
-            Style("#E4E4E4", "//", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#FFC0AB", "//", "#555555"),
+            ("#6F4638", "#B9C0C7"),
             meaning="threads wait for results of their own arithmetic",
             glossary="nothing can issue, because threads need results of arithmetic that are still on their way",
             legend="waits for arithmetic",
@@ -168,8 +168,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "start": Named(
-            Style("#F1F1F1", "\\\\", "#777777"),
-            ("#2A2F34", "#8F979E"),
+            Style("#CAF0E8", "\\\\", "#555555"),
+            ("#2B453F", "#B9C0C7"),
             meaning="threads have their work, and are being started",
             glossary="nothing can issue, because threads are being started",
             legend="is being started",
@@ -180,8 +180,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "activation": Named(
-            Style("#DDDDDD", "xx", "#555555"),
-            ("#3B4249", "#B0B7BE"),
+            Style("#96D4B4", "xx", "#555555"),
+            ("#2C5943", "#B9C0C7"),
             meaning="the multipliers compute activations",
             glossary="no column is multiplied, because the multipliers compute activations",
             legend="computes activations",
@@ -192,8 +192,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "scan": Named(
-            Style("#E4E4E4", "-", "#666666"),
-            ("#343A40", "#A0A7AE"),
+            Style("#E6E2A4", "-", "#555555"),
+            ("#424218", "#B9C0C7"),
             meaning="the encoder looks for elements that have changed",
             glossary="no column is multiplied, because the encoder has found no changed element yet",
             legend="looks for changes",
@@ -204,16 +204,16 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             everyday=True,
         ),
         "drain": Named(
-            Style("#F4F4F4", "---", "#999999"),
-            ("#262A2F", "#7A828A"),
+            Style("#DBD7CC", "---", "#555555"),
+            ("#3F3E38", "#B9C0C7"),
             meaning="the last results are on their way",
             glossary="everything has issued, and the last results are on their way",
             share="its last results are on their way",
             spent="waiting for the last results (drain)",
         ),
         "switch": Named(
-            Style("#C4C4C4", "|||", "#555555"),
-            ("#4B5259", "#B9C0C7"),
+            Style("#BBBBBB", "|||", "#555555"),
+            ("#5A5A5A", "#B9C0C7"),
             meaning="changing from one thread to another",
             glossary="the unit changes from one thread to another, and nothing can issue",
             legend="thread switch",

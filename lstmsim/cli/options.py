@@ -20,6 +20,7 @@ from lstmsim.base.keys import Described, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed
 from lstmsim.report.styles import SCREEN, Look
+from lstmsim.report.tables import folded
 from lstmsim.studies.shared.request import sentence_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: By the names of outputs, what writes them.
 Writers = Mapping[str, Callable[[str], object]]
 _DRAWING = "drawing"
+_STAMP = "End with all about the evidence for these cycles: every assumed key, each by name."
+_STAMPED = "simulate serve saturate load-latency compare search sweep design diff gemm sparse fuse"
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
 
@@ -62,11 +65,13 @@ def command(
         params += [made[key] for key in names if made[key] not in params]
         params += [part.option] if isinstance(part, Output) else []
     params += [_window_option(windowed)] if windowed else []
+    params += [click.Option(["--stamp"], is_flag=True, help=_STAMP)] if name in _STAMPED.split() else []
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        def run(window: Window | None = None, **given: Any) -> None:
+        def run(window: Window | None = None, stamp: bool = False, **given: Any) -> None:
             look = Look(*(given.pop(each) for each in keys_of(Look))) if Look in parts else SCREEN
             files = Outputs({each: given.pop(each.name) for each in outputs}, window, look)
+            files.stamp = stamp
             if pictures and look != SCREEN and not any(each.verb == _DRAWING for each in files.kinds):
                 raise InputError(
                     Mistake("--style" if look.width is None else "--width", f"only with {listed(pictures)}")
@@ -263,7 +268,7 @@ class Outputs:
     """The output files of a command: checked, written with the result, and named on standard error."""
 
     def __init__(self, given: Mapping[Output, str | None], window: Window | None = None, look: Look = SCREEN) -> None:
-        self.window, self.look = window, look
+        self.window, self.look, self.stamp = window, look, False
         self.paths = {each.name: path for each, path in given.items() if path is not None}
         self._kinds = {each.name: each for each in given}
         self._beside: dict[str, Mapping[str, str]] = {}
@@ -325,10 +330,13 @@ class Outputs:
 
         return window(timeline, *self.window)
 
-    def show(self, text: Callable[[], str]) -> None:
-        """Print a text, unless a file takes standard output."""
-        if "-" not in self.paths.values():
-            click.echo(text())
+    def show(self, text: Callable[[], str], result: Any = None) -> None:
+        """Print a text, and the stamps of a result if they are asked for, unless a file takes standard output."""
+        if "-" in self.paths.values():
+            return
+        click.echo(text())
+        for each in result.stamps if self.stamp else ():
+            click.echo("\n".join(["", *folded(each.text, 2)]))
 
     def name(self) -> None:
         """Say on standard error what was written."""
@@ -341,7 +349,7 @@ class Outputs:
     def finish(self, result: Any, writers: Writers | None = None, text: Callable[[], str] | None = None) -> None:
         """Write the files, print the text (the result's own unless given), and name the files."""
         self.write(result, writers)
-        self.show(text or result.to_text)
+        self.show(text or result.to_text, result)
         self.name()
 
 

@@ -64,7 +64,7 @@ def serve_command(files: options.Outputs, percentile: float, **asked: Any) -> No
         served = serve(**asked, rows=rows, percentiles=(*PERCENTILES, percentile), progress=show)
     # the rows are written while requests end
     files.write(served, {"csv": lambda path: None})
-    files.show(served.to_text)
+    files.show(served.to_text, served)
     for text in served.remarks:
         options.remark(text)
     if served.ended == "full":
@@ -160,7 +160,7 @@ def _saturate_chips(files: options.Outputs, asked: dict[str, Any], **more: Any) 
 
         found = saturate_chips(**asked, **more, progress=show)
     files.write(found, {"plot": lambda path: lstmsim.plot_saturation(found, path, look=files.look)})
-    files.show(found.to_text)
+    files.show(found.to_text, found)
     for text in found.remarks:
         options.remark(text)
     files.name()
@@ -214,7 +214,7 @@ def load_latency_command(files: options.Outputs, percentile: float, cdf_at: floa
         ),
     }
     files.write(curves, writers)
-    files.show(curves.to_text)
+    files.show(curves.to_text, curves)
     options.chip_remarks(asked["scenario"], asked["overrides"], asked["chips"])
     files.name()
 

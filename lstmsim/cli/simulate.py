@@ -16,6 +16,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.wording import show
 from lstmsim.cli import options
+from lstmsim.report.tables import folded
 from lstmsim.studies.shared.request import RandomWeights
 from lstmsim.studies.simulate.request import SimulateRequest
 
@@ -145,7 +146,7 @@ def simulate_command(
         "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),
     }
     files.write(result, writers)
-    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]))
+    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]), result.report)
     for text in (*result.report.remarks, *_doubts(source, result)):
         options.remark(text)
     files.name()
@@ -237,7 +238,8 @@ class _Parts:
         """The report and what else was asked for; reasons stand behind the answer."""
         from lstmsim.analysis.report_text import report_text
 
-        parts = [report_text(self.result.report, jobs, self._why())]
+        misfit = folded("" if self.reasons is None else self.reasons.misfit)
+        parts = [*filter(None, ["\n".join(misfit)]), report_text(self.result.report, jobs, self._why())]
         if self.checks is not None:
             from lstmsim.analysis.replay import checks_document
             from lstmsim.report.renderings import text as rendered

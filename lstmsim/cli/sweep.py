@@ -104,7 +104,7 @@ def sweep_command(
             result = sweep(spec, folder, progress=show, **asked)
     counts = result.progress
     wrong = _explain(result.path, spec, whole=asked["shard"] is None)
-    click.echo(result.to_text())
+    files.show(result.to_text, result)
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:

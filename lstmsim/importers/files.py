@@ -207,8 +207,6 @@ def import_weights(
         a product reads.
     cell: `rnn` (tanh) or `rnn-relu`, the cell of an RNN if the file does not hold its function.
 
-    `InputError` names what is wrong.
-
     >>> import_weights("speech.txt")
     Traceback (most recent call last):
     lstmsim.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .h5, .hdf5, \

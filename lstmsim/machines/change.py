@@ -54,11 +54,15 @@ def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], unreported: 
     """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are given.
 
     pairs: each core, and its fields that change.
-    unreported: fields that the name of the change tells already.
+    unreported: fields that the name of the change tells already, but for halves of latencies that are rounded up.
     """
     texts: list[str] = []
     for key in pairs[0][1] if pairs else ():
         if key in unreported:
+            both = [(vars(getattr(core, key)), vars(new[key])) for core, new in pairs if key == "latency"]
+            odd = {(old[name], new) for old, half in both for name, new in half.items() if new and 2 * new > old[name]}
+            shown = " and ".join(f"{old} -> {half}" for old, half in sorted(odd)[:2])
+            texts += [f"rounded up, like {shown}"] if shown else []
             continue
         reported = {
             f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]

@@ -57,6 +57,9 @@ class Evidence:
 
     against: str = "the timing contract only, no hardware"  # what they are exact against
     inside: str = "every size that the contract allows"  # where that was shown, or why no hardware stands behind them
+    compared: str = "own contract, nothing else"  # what they were compared with; up to a comma in a table
+    silicon: bool = False  # whether that is measured hardware
+    outside: bool = True  # whether these jobs on this chip lie outside what was compared
 
 
 @record

@@ -2,6 +2,44 @@
 
 from __future__ import annotations
 
+import re
+
+#: Labels of axes by the column of a table; other columns are labelled by the unit at the end of their name.
+_LABELS = {
+    "makespan_cycles": "makespan (cycles)",
+    "cycles": "makespan (cycles)",
+    "ms": "makespan (ms)",
+    "us": "makespan (µs)",
+    "energy_j": "energy of an inference (J, relative)",
+    "npe": "multipliers (NPE)",
+    "pes_used": "multipliers that the array uses",
+    "share": "share of the device (1: all)",
+    "utilization": "utilization (1: all)",
+    "tops": "throughput (TOPS)",
+    "dsp": "DSP blocks",
+    "logic": "logic cells",
+    "load": "offered load (1: all that the machine can do)",
+    "rate": "requests/s",
+    "requests_per_second": "requests/s",
+    "ep": "EP",
+    "vp": "VP",
+}
+_UNITS = {"ms": "ms", "us": "µs", "cycles": "cycles", "mhz": "MHz", "bytes": "bytes", "share": "1: all"}
+
+
+def labelled(column: str) -> str:
+    """A column of a table as the label of an axis, with its unit.
+
+    >>> labelled("latency_ms_p99"), labelled("p99_ms"), labelled("chip_npe"), labelled("dsp_share")
+    ('p99 latency (ms)', 'p99 latency (ms)', 'multipliers (NPE) of the chip', 'dsp (1: all)')
+    """
+    name = column.removeprefix("chip_")
+    latency = re.fullmatch(r"latency_ms_([\w.]+)|(p[\d.]+|mean|max)_ms", name)
+    words, _, unit = name.rpartition("_")
+    plain = f"{words.replace('_', ' ')} ({_UNITS[unit]})" if words and unit in _UNITS else name.replace("_", " ")
+    text = f"{latency[1] or latency[2]} latency (ms)" if latency else _LABELS.get(name, plain)
+    return text + " of the chip" * (name != column)
+
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
     """A share in percent for people. A part that is there never reads as 0.

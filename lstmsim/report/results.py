@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 Keys = Mapping[type, str | Callable[[Any], Any]]
 
 _NO_KEYS: Keys = MappingProxyType({})
-#: Columns stand below each other whatever style sheet the notebook, or the page that is made of it, has.
-_PRE = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; overflow-x: auto"
 
 
 @record
@@ -48,7 +46,7 @@ class Forms:
     """How results of one class are shown.
 
     data: gives what `--json` prints, plain data that `json.dumps` takes.
-    document: gives what people read; a text, where a class has no document yet.
+    document: gives what people read.
     records: gives the rows of the result's table, each a mapping from column to value; None: the result is no table.
     html: gives an HTML fragment with everything escaped; None: that of the document.
     axes: gives the columns of the rows that a page draws across, up and as colours, and `line` if points of a colour
@@ -59,7 +57,7 @@ class Forms:
     """
 
     data: Callable[[Any], Mapping[str, Any]]
-    document: Callable[[Any], Document | str]
+    document: Callable[[Any], Document]
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
     axes: Callable[[Any], Sequence[str]] | None = None
@@ -88,6 +86,7 @@ class Result:
 
     def __init_subclass__(cls, forms: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # a dataclass would show every field
         if forms:
             cls.forms_module = forms
 
@@ -111,31 +110,37 @@ class Result:
         """The stamp of each chip that was simulated, the first one first."""
         return () if self.stamp is None else (self.stamp,)
 
+    def compared_with(self) -> list[str]:
+        """Say what the cycles were compared with, on a line for each chip."""
+        lines = [each.line if len(self.stamps) == 1 else f"{each.chip}: {each.line}" for each in self.stamps]
+        return [*lines[:-1], *(f"{each} More: --stamp." for each in lines[-1:])]
+
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain data: what the command prints with `--json -`."""
-        stamps = plain(self.stamps)
+        names = "chip machine preset changed against inside assumed fitted varied clock"
+        stamps = [picked(each, names) for each in self.stamps]
         several = {"stamps": stamps} if len(stamps) > 1 else {}
         first = {"stamp": stamps[0]} if stamps else {}
         holds = {} if self.stability is None else {"stability": plain(self.stability)}
         return {**self._forms().data(self), **holds, **first, **several}
 
-    def _shown(self) -> Document | str:
-        shown = self._forms().document(self)
-        return shown if isinstance(shown, str) else stamped(shown, self)
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {(self._forms().document(self).headline or self.to_text()).splitlines()[0]}>"
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""
         from lstmsim.report.renderings import text
 
-        shown = self._shown()
-        return shown if isinstance(shown, str) else text(shown)
+        return text(stamped(self._forms().document(self), self))
 
     def to_markdown(self) -> str:
         """Give the result as Markdown, without a final newline."""
         from lstmsim.report.renderings import markdown
 
-        shown = self._shown()
-        return f"```\n{shown}\n```" if isinstance(shown, str) else markdown(shown)
+        return markdown(stamped(self._forms().document(self), self))
 
     def to_page(self, title: str = "", command: str = "") -> str:
         """Give the result as one self-contained page to explore, a complete HTML document.
@@ -143,12 +148,10 @@ class Result:
         title: what was done.
         command: how the page came about.
         """
-        from lstmsim.report.document import Document
         from lstmsim.report.page.frame import result_page
 
         forms = self._forms()
-        shown = self._shown()
-        document = Document.of("", shown) if isinstance(shown, str) else shown
+        document = stamped(forms.document(self), self)
         records = [] if forms.records is None else [flat(each) for each in forms.records(self)]
         axes = () if forms.axes is None or not records else forms.axes(self)
         base = forms.baseline(self) if forms.baseline is not None and records else None
@@ -171,14 +174,9 @@ class Result:
     def _page(self, forms: Forms) -> str:
         if forms.html is not None:
             return forms.html(self)
-        shown = self._shown()
-        if isinstance(shown, str):
-            from html import escape
-
-            return f'<pre style="{_PRE}">{escape(shown)}</pre>'
         from lstmsim.report.renderings import html
 
-        return html(shown)
+        return html(stamped(forms.document(self), self))
 
 
 def _drawing(forms: Forms) -> Callable[[Any], Any]:
@@ -189,10 +187,10 @@ def _drawing(forms: Forms) -> Callable[[Any], Any]:
 
 
 def stamped(document: Document, result: Result) -> Document:
-    """Give a document of a result with what holds of its conclusions, and its stamps, at its end."""
+    """Give a document of a result with what holds of its conclusions, and what was compared with, at its end."""
     from lstmsim.report.document import Document, Section, Text
 
-    stamps = Section.of(*(Text(each.text, hang=2) for each in result.stamps))
+    stamps = Section.of(*(Text(each, hang=2) for each in result.compared_with()))
     holds = None if result.stability is None else result.stability.section
     return Document.of(document.headline, *document.sections, holds, stamps)
 

@@ -1,15 +1,12 @@
-"""The stamp on a result: what its numbers are exact against, inside which sizes, and which keys are assumptions."""
+"""The stamp on a result: what its numbers were compared with, inside which sizes, and which keys are assumptions."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from lstmsim.base.records import record
 
-#: Most keys that people are shown, and of one part; programs get all.
-_MOST_KEYS, _MOST_OF_PART = 8, 3
 #: How the source of a clock begins that was given with the scenario, and not by the chip's file.
 CLOCK_ASKED, CLOCK_BUILT, CLOCK_TOLD = "asked for", "built (", "predicted ("
+NO_SILICON = "not compared with silicon"
 
 
 @record
@@ -26,9 +23,13 @@ class Stamp:
     fitted: paths of the keys that were fitted to published figures.
     varied: paths that a sweep or search varies: the stamp is of one of its points.
     clock: the clock, where it was asked for, built or predicted, and how; empty: it is a key like others.
+    compared, silicon, outside: as of `machines.target.Evidence`.
 
-    >>> Stamp("c", "column-npu", "", (), "the contract", "all sizes", ("latency.add", "latency.read", "npe")).text
-    'STAMP of c: the contract (all sizes). Assumed keys: latency.add, latency.read, npe.'
+    >>> stamp = Stamp("c", "column-npu", "", (), "the contract", "all sizes", ("latency.add",), compared="the contract")
+    >>> stamp.line
+    'Compared with: the contract; not compared with silicon.'
+    >>> stamp.text
+    'STAMP of c: the contract (all sizes). Not compared with silicon. Assumed keys: latency.add.'
     """
 
     chip: str
@@ -41,27 +42,23 @@ class Stamp:
     fitted: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
     clock: str = ""
+    compared: str = ""
+    silicon: bool = False
+    outside: bool = False
+
+    @property
+    def line(self) -> str:
+        """What the cycles were compared with, and a clock that was given."""
+        clock = f" Clock: {self.clock}." if self.clock else ""
+        return f"Compared with: {self.compared}{'' if self.silicon else f'; {NO_SILICON}'}.{clock}"
 
     @property
     def text(self) -> str:
-        """The stamp on one line."""
+        """All that the line does not say."""
         parts = [f"STAMP of {self.chip}: {self.against} ({self.inside})"]
-        parts += [f"Not the preset: {_some(self.changed)}"] if self.changed else []
-        parts += [f"Clock: {self.clock}"] if self.clock else []
-        parts += [f"Assumed keys: {_some(self.assumed)}" if self.assumed else "No key is an assumption"]
-        parts += [f"Fitted: {_some(self.fitted)}"] if self.fitted else []
-        parts += [f"Of one point; varied: {_some(self.varied)}"] if self.varied else []
+        parts += [] if self.silicon else [NO_SILICON.capitalize()]
+        parts += [f"Not the preset: {', '.join(self.changed)}"] if self.changed else []
+        parts += [f"Assumed keys: {', '.join(self.assumed)}" if self.assumed else "No key is an assumption"]
+        parts += [f"Fitted: {', '.join(self.fitted)}"] if self.fitted else []
+        parts += [f"Of one point; varied: {', '.join(self.varied)}"] if self.varied else []
         return f"{'. '.join(parts)}."
-
-
-def _some(keys: tuple[str, ...]) -> str:
-    """The first keys without the word before them; many keys of one part as one."""
-    short = [each.removeprefix("cores.") for each in keys]
-    parts = Counter(each.partition(".")[0] for each in short)
-    named = dict.fromkeys(
-        f"{part} ({parts[part]} keys)" if parts[part] > _MOST_OF_PART else each
-        for each, part in ((each, each.partition(".")[0]) for each in short)
-    )
-    # what stands for many keys says most
-    shown, more = sorted(named, key=lambda each: not each.endswith(" keys)"))[:_MOST_KEYS], len(named) - _MOST_KEYS
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -47,3 +47,36 @@ def test_a_split_job_counts_on_all_of_its_cores() -> None:
 
 def test_kernels_of_a_parallel_device_belong_to_no_layer() -> None:
     assert lstmsim.simulate({"chip": "edge", "jobs": [{"model": "lstm-256", "steps": 1}]}).layers == ()
+
+
+FORWARD = {
+    "name": "forward",
+    "layers": [{"cell": "lstm", "input": 40, "hidden": 64}, {"cell": "gru", "input": 64, "hidden": 33}],
+}
+
+
+@pytest.mark.parametrize("batching", [{"policy": "window", "max_wait_cycles": 5000}, {"policy": "continuous"}])
+@pytest.mark.parametrize("chip", ["column-npu-4x16k", "intel-npu-rtl"])
+def test_layers_of_batches_add_up_too_without_the_padding(chip: str, batching: dict[str, object]) -> None:
+    pool = {"max_batch_size": 3, "pool": "p", **batching}
+    some = [
+        {"model": FORWARD, "steps": steps, "arrival": [0, 40, 900], "count": 3, "batching": pool} for steps in (5, 2)
+    ]
+    report = lstmsim.simulate({"chip": chip, "jobs": [*some, {"model": "lstm-256", "steps": 2}]})
+    assert any(len({report.jobs[each].macs for each in batch.members}) > 1 for batch in report.batches)
+    layers = {(each.model, each.layer): each for each in report.layers}
+    assert set(layers) == {("forward", 0), ("forward", 1), ("lstm-256", 0)}
+    assert layers["forward", 0].macs == 3 * (5 + 2) * 4 * 64 * (40 + 64)
+    assert sum(each.macs for each in report.layers) == sum(core.macs for core in report.cores)
+    busy = sum(core.cycles["busy"] for core in report.cores)
+    cycles = sum(each.cycles for each in report.layers)
+    assert cycles == busy if chip == "column-npu-4x16k" else 0 < cycles <= busy
+    assert "LAYERS: " in report.to_text()
+
+
+def test_ragged_batches_have_no_layers() -> None:
+    pool = {"max_batch_size": 3, "pool": "p", "lengths": "ragged"}
+    some = [{"model": FORWARD, "steps": steps, "arrival": [0, 40], "count": 2, "batching": pool} for steps in (5, 2)]
+    report = lstmsim.simulate({"chip": "column-npu-16k", "jobs": some})
+    assert report.batches
+    assert report.layers == ()

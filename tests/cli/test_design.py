@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_the_answer_has_what_others_check() -> None:
         others = [own | {key: value} for value in data["axes"][key] if value != own[key]]
         assert rival["objective"] == min(every[tuple(each.values())] for each in others)
     assert text.startswith(f"DESIGN for two: {best:,} cycles, proven best of 27 designs\n")
-    assert (data["stamp"]["chip"], "STAMP of column-npu-16k" in text) == ("column-npu-16k", True)
+    assert (data["stamp"]["chip"], "not compared with silicon" in text) == ("column-npu-16k", True)
     assert "SPACE: 27 designs" in text
 
 
@@ -88,7 +89,23 @@ def test_what_does_not_fit_is_never_the_best_and_more_of_the_device_buys_what_is
     assert bought is not None
     assert (bought.values[f"{C}.npe"], found.best[0].values[f"{C}.npe"]) == (4096, 2048)
     values = [f"{key}={value}" for key, value in bought.values.items()]
-    assert bought.objective[0] == lstmsim.simulate(BASE, overrides=[*fixed, *values]).makespan_cycles
+    cycles = lstmsim.simulate(BASE, overrides=[*fixed, *values]).makespan_cycles
+    assert bought.objective[0] == cycles
+    now = found.best[0].objective[0]
+    change = f"{now:,.0f} cycles to {cycles:,} cycles ({100 * (cycles / now - 1):+.1f} %)"
+    assert f"10 % more DSP would take the best from {change}" in " ".join(found.to_text().split())
+
+
+def test_what_does_not_fit_and_what_cannot_be_told_are_two_rows() -> None:
+    found = lstmsim.design(BASE, "none", axes={f"{C}.ep": [8, 16]}, jobs=1)
+    text = replace(found, does_not_fit={"DSP": 4, "cannot tell: LUT": 276}).to_text()
+    rows = [each.rsplit("  ", 1) for each in text.splitlines() if each.endswith((" 4", " 276"))]
+    assert [" ".join(" ".join(each).split()) for each in rows] == ["does not fit DSP 4", "fit cannot be told LUT 276"]
+
+
+def test_schedules_are_named_as_what_the_space_does_not_hold() -> None:
+    text = lstmsim.design(BASE, "none", axes={f"{C}.ep": [8, 16]}, jobs=1).to_text()
+    assert "not in this space: schedules (the order of layers and steps stays as in the scenario)" in text
 
 
 def test_a_search_that_is_cut_says_how_far_it_is_from_the_bound() -> None:

@@ -22,6 +22,7 @@ from lstmsim.studies.rtl.synthesis import FAMILIES
 from lstmsim.studies.serve.request import ServeRequest
 from lstmsim.studies.simulate.request import SimulateRequest
 from lstmsim.traffic.latencies import PERCENTILES
+from tests.cli.runner import call
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,3 +66,19 @@ def test_defaults_of_requests_are_those_of_studies() -> None:
 def test_commands_keep_their_own_chip(name: str, chip: str) -> None:
     (own,) = (each for each in command_of(name).params if each.name == "chip")
     assert own.default == chip
+
+
+def test_commands_whose_results_have_stamps_show_them_when_asked() -> None:
+    options = {name: {word for each in command_of(name).params for word in each.opts} for name in COMMANDS}
+    stamped = "simulate serve saturate load-latency compare search sweep design diff gemm sparse fuse"
+    assert {name for name, words in options.items() if "--stamp" in words} == set(stamped.split())
+
+
+@pytest.mark.slow
+def test_a_stamp_that_is_asked_for_has_every_key() -> None:
+    shown = call("gemm", "4", "16", "16", "--threads", "1", "--no-baselines", "--stamp").stdout
+    line, stamp = shown.rstrip().split("\n\n")[-2:]
+    assert line.endswith("not compared with silicon. More: --stamp.")
+    assert stamp.startswith("STAMP of epyc-7742: the timing contract only, no hardware (")
+    for key in ("page", "cores.pack_per_cycle", "cores.elementwise_cycles"):
+        assert key in " ".join(stamp.split()), key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import lstmsim
+from lstmsim.report.document import Document
+from lstmsim.report.page.frame import result_page
 from lstmsim.report.results import Table
 from tests.cli.runner import call
 from tests.studies.simulate.reading import Reader
@@ -92,6 +95,19 @@ def test_the_numbers_of_a_headline_lead_to_rows() -> None:
     # a number in a name is no number
     assert ">64<" not in headline
     assert 'id="rows"' in page
+    # a comma after a number is not of it
+    made = result_page(Document.of("12, 2,309 or 1,234,567, and 4.5."), "title", records=[{"a": 1}])
+    assert re.findall(r'<a href="#rows">([^<]+)</a>', made) == ["12", "2,309", "1,234,567", "4.5", "Every row"]
+
+
+def test_the_page_of_latencies_has_the_intervals_of_the_picture() -> None:
+    """They are in the picture, and so are hollow points; the chart of any two columns has neither."""
+    page = CASES["load-latency"][1]().to_page("title", "command")
+    (svg,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert "95 % intervals" in base64.b64decode(svg).decode()
+    # axes of the chart are called by words
+    labels = json.loads(Reader(page).texts["script"].split('"use strict"')[0])["labels"]
+    assert (labels["p99_ms"], labels["load"]) == ("p99 latency (ms)", "offered load (1: all that the machine can do)")
 
 
 def test_a_page_of_another_name_is_refused() -> None:

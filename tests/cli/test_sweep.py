@@ -38,8 +38,9 @@ def spec(tmp_path: Path) -> str:
 
 def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
-    result = call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(out / "map.svg"))
-    shown, _, stamp = result.stdout.partition("\n\nSTAMP of ")
+    result = call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(out / "map.svg"), "--stamp")
+    shown, _, stamp = result.stdout.partition("\n\nCompared with: generated RTL, from the same contract; ")
+    assert stamp.startswith("not compared with silicon. More: --stamp.\n\nSTAMP of column-npu: ")
     assert "varied: chip.cores.0.ep, chip.cores.0.vp." in " ".join(stamp.split())
     assert (result.exit_code, shown.splitlines()) == (
         0,

@@ -8,7 +8,7 @@ import numpy as np
 
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
-from lstmsim.program.operations import Operation
+from lstmsim.program.operations import Dependence, Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
 from tests.oracle.tasks import simulate
@@ -47,6 +47,14 @@ def test_each_cycle_another_is_asked_until_one_will_pause() -> None:
     # they have the array in turn, c on thread 0 at 2; a and b are asked at 2 and 3, c at 4, before it goes on at 5
     assert trace.pauses.tolist() == [[2, 0, 0, 5, 6, -1]]
     assert trace.halts[:, [0, 4]].tolist() == [[4, 2]]
+
+
+def test_a_task_that_pauses_leaves_behind_its_longest_delay() -> None:
+    """Its next iteration starts 30 cycles after this one's last issue at 1, whose result is there at 2."""
+    operation = Operation(0, count=2, result_cycles=1, needs=(Dependence(0, 30, "hazard", lag=1),))
+    low = Task("low", ((0, (Phase(Body((operation,)), 5),)),), (), (0,), key=9)
+    trace = ran((1,), low, task("u", 3, key=0, release=2, preempts=True))
+    assert trace.pauses.tolist() == [[0, 0, 0, 31, 34, -1]]
 
 
 def test_nothing_elsewhere_changes_when_a_task_asks() -> None:

@@ -192,6 +192,10 @@ KERNEL = "layers/lstm/cell/vars/0"
             keras_both(keras_layer("LSTM", "own", 3), "b", backward={"use_bias": False}),
             "has two directions that differ",
         ),
+        (
+            keras_both(keras_layer("LSTM", "own", 3), "b", backward={"recurrent_activation": "hard_sigmoid"}),
+            "has two directions that differ",
+        ),
         (layer_of("TimeDistributed", layer=keras_layer("LSTM", "own", 3)), "is 'TimeDistributed' around 'LSTM'"),
         (keras_layer("CuDNNLSTM", "own", 3), "is 'CuDNNLSTM'"),
         (keras_layer("SimpleRNN", "own", 3, activation="selu"), "has activation 'selu': only tanh,"),

@@ -253,6 +253,15 @@ def test_entries_of_a_pool_are_equal() -> None:
         simulate(scenario | {"jobs": [scenario["jobs"][0], other]})
 
 
+@pytest.mark.parametrize(("key", "other"), [("max_wait_us", 2), ("max_wait_cycles", 7), ("policy", "window")])
+def test_entries_of_a_pool_wait_as_long(key: str, other: object) -> None:
+    own = {"max_batch_size": 2, "pool": "p", "policy": "dynamic"} | ({} if key == "policy" else {key: 1})
+    scenario = _scenario(own)
+    second = {**scenario["jobs"][0], "name": "b", "batching": own | {key: other}}
+    with pytest.raises(InputError, match=rf"jobs\.1\.batching\.pool: .*batching\.{key} of entry 1"):
+        simulate(scenario | {"jobs": [scenario["jobs"][0], second]})
+
+
 #: Requests of two models on the smallest device; what is padded is no useful work.
 DEVICE = {
     "chip": "edge",

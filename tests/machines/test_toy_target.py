@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 import lstmsim
 from lstmsim import engines, machines
-from lstmsim.analysis.explanations.text import explain_text, glossary
+from lstmsim.analysis.explanations.text import glossary
 from lstmsim.analysis.files import READABLE, load_trace
 from lstmsim.analysis.report_text import report_json, report_text
 from lstmsim.base.errors import InputError, ProgramError, ReplayError
@@ -116,8 +116,8 @@ def test_it_is_explained_and_its_changes_are_simulated() -> None:
     assert best is not None
     assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
     assert {share.name for share in explanation.shares} == {"alu busy", "alu pipeline"}
-    assert "the core adds, rounds and so on" in glossary(explain_text(explanation), explanation.words)
-    assert "npe" not in explain_text(explanation)
+    assert "the core adds, rounds and so on" in glossary(explanation.to_text(), explanation.words)
+    assert "npe" not in explanation.to_text()
 
 
 FILE: dict[str, Any] = {
@@ -297,8 +297,8 @@ def texts(folder: Path) -> dict[str, str]:
     outputs = {
         "report": report_text(result.report),
         "notebook": result.report._repr_html_(),
-        "explanation": explain_text(explanation),
-        "glossary": glossary(f"{report_text(result.report)}\n{explain_text(explanation)}", explanation.words),
+        "explanation": explanation.to_text(),
+        "glossary": glossary(f"{report_text(result.report)}\n{explanation.to_text()}", explanation.words),
         "serving": lstmsim.serving(result).to_text(),
         "serve": lstmsim.serve(OFFERED, requests=200).to_text(),
         "saturate": lstmsim.saturate(OFFERED, bound_ms=0.01, tolerance=0.2, most_requests=500).to_text(),

@@ -134,10 +134,12 @@ def test_forms_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not text.endswith("\n")
     html = result._repr_html_()
     page = Tags(html)
-    if page.tags == {"pre"}:
-        assert re.match(r'<pre style="font-family: [^"<>]*\bmonospace; white-space: pre;', html)
-        assert page.text == text
-    elif name != "Report":
+    assert page.tags - {"pre"}
+    assert str(result) == text
+    assert repr(result).startswith(f"<{name}: ")
+    assert "\n" not in repr(result)
+    assert len(repr(result)) < 500
+    if name != "Report":
         # every word of the text is in the page, and in Markdown, but for bars
         assert words(text) <= words(unescape(re.sub("<[^>]*>", " ", html)))
         assert words(text) <= words(re.sub(r"\\([\W_])", r"\1", result.to_markdown()))
@@ -208,7 +210,12 @@ def test_the_html_of_a_report_escapes_names() -> None:
 @pytest.mark.slow
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
-    stamp = {"stamp": plain(result.report.stamp)}
+    assert str(result) == str(result.report) == result.to_text()
+    assert repr(result) == f"<Run of {NAME} on column-npu-16k>"
+    own = {
+        key: value for key, value in plain(result.report.stamp).items() if key not in ("compared", "silicon", "outside")
+    }
+    stamp = {"stamp": own}
     assert result.to_dict() == report_json(result.report) | stamp | about(result.scenario)
     shown = result._repr_html_()
     assert shown.startswith(result.report._repr_html_())

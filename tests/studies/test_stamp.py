@@ -1,4 +1,4 @@
-"""The stamp: what a number is exact against, inside which sizes, and which keys are assumptions."""
+"""The stamp: what a number was compared with, inside which sizes, and which keys are assumptions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lstmsim.machines.registry import capability
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.report.pictures.figures import Picture
 from lstmsim.report.results import plain
+from lstmsim.report.tables import folded
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.shared.stamp import key_values, stamp_of, stamp_of_scenario
 
@@ -158,14 +159,76 @@ def test_every_result_of_a_chip_carries_its_stamp(study: str, tmp_path: Path, mo
     monkeypatch.setattr(Picture, "_repr_png_", lambda _: b"\x89PNG")
     result = results(tmp_path)[study]()
     data = result.to_dict()["stamp"]
-    assert data == plain(result.stamps[0])
+    own = plain(result.stamps[0])
+    assert data == {key: own[key] for key in data}
+    assert set(own) - set(data) == {"compared", "silicon", "outside"}
     assert data["against"]
     assert data["machine"] in ("column-npu", "parallel-device", "multicore")
-    text = " ".join(result.to_text().split())
-    for each in result.stamps:
-        assert " ".join(each.text.split()) in text
-    assert "STAMP of" in result.to_markdown()
-    assert "STAMP of" in result._repr_html_()
+    (line,) = result.compared_with()
+    assert result.to_text().endswith("\n" + "\n".join(folded(line, 2)))
+    assert "More: --stamp." in line
+    assert "STAMP of" not in result.to_text()
+    assert line in result.to_markdown()
+    assert line in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("chip", "line"),
+    [
+        ("column-npu-64k", "Compared with: generated RTL, from the same contract; not compared with silicon."),
+        ("intel-npu-rtl", "Compared with: Intel's RTL, on 19 published workloads; not compared with silicon."),
+        ("brainwave-s10", "Compared with: published latencies, to which it was fitted."),
+        ("epyc-7742", "Compared with: own contract, nothing else; not compared with silicon."),
+    ],
+)
+def test_the_line_names_what_the_cycles_were_compared_with_and_silicon(chip: str, line: str) -> None:
+    job = {"model": "lstm-512", "steps": 4, "batch": 6 if chip == "intel-npu-rtl" else 1}
+    assert stamp(chip, job).line == line
+    assert ("silicon" in stamp(chip, job).text) == ("silicon" in line)
+
+
+def test_published_latencies_of_a_v100_are_those_of_its_preset_in_fp16() -> None:
+    job = {"model": "lstm-512", "steps": 4}
+    half = stamp("v100", job, "chip.element_bytes=2")
+    assert (half.silicon, half.outside, half.against) == (True, False, CONTRACT)
+    assert half.line == "Compared with: published latencies, within a factor of 3."
+    models = ("lstm-2x512", "rnn-256", "bilstm-256")
+    others = [stamp("v100", {**job, "model": each}, "chip.element_bytes=2") for each in models]
+    others += [stamp("v100", {**job, "batch": 2}, "chip.element_bytes=2"), stamp("v100", job)]
+    for other in (*others, stamp("v100", job, "chip.element_bytes=2", "chip.launch=1")):
+        assert (other.silicon, other.outside) == (False, True)
+
+
+def test_all_assumed_keys_are_in_the_text_of_a_stamp() -> None:
+    found = stamp("column-npu-64k")
+    assert len(found.assumed) > 12
+    assert f"Assumed keys: {', '.join(found.assumed)}." in found.text
+
+
+def test_a_comparison_has_a_row_for_its_evidence_and_its_first_sentence_names_who_is_outside() -> None:
+    chips = ["intel-npu-rtl", "brainwave-s10"]
+    found = lstmsim.compare({"chip": "column-npu-64k", "jobs": [JOB]}, chips, jobs=1)
+    first, *lines = found.to_text().split("\n\n")
+    assert " ".join(first.split()).endswith("; outside what was validated: intel-npu-rtl.")
+    (row,) = (each for each in found.to_text().splitlines() if each.startswith("compared with"))
+    assert row.split("  ")[-1].strip() == "published latencies"
+    assert "generated RTL" in row
+    assert "own contract" in row
+    assert lines[-1] == "Not compared with silicon: column-npu-64k, intel-npu-rtl. More: --stamp."
+    within = lstmsim.compare({"chip": "column-npu-64k", "jobs": [JOB]}, ["column-npu-16k"], jobs=1)
+    assert "validated" not in within.to_text()
+
+
+def test_models_that_are_compared_one_by_one_have_the_evidence_of_each_alone() -> None:
+    jobs = [{"model": f"lstm-{size}", "steps": 4, "batch": 6} for size in (256, 512)]
+    found = lstmsim.compare({"chip": "column-npu-64k", "jobs": jobs}, ["intel-npu-rtl"], each=True, jobs=1)
+    assert found.stamps[1].against == "Intel's RTL, 19 published workloads to the cycle"
+    assert "validated" not in found.to_text()
+    assert found.to_text().count("\ncompared with ") == 1
+    jobs[1]["steps"] = 9
+    outside = lstmsim.compare({"chip": "column-npu-64k", "jobs": jobs}, ["intel-npu-rtl"], each=True, jobs=1)
+    assert outside.stamps[1].against == CONTRACT
+    assert "outside what was validated: intel-npu-rtl" in " ".join(outside.to_text().split())
 
 
 def test_a_comparison_has_a_stamp_for_each_chip_and_a_sweep_says_what_it_varies(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from math import inf, nan
 from numbers import Real
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any, NewType, Union, get_args, get_origin
 
 import pytest
 
@@ -126,7 +126,7 @@ def fits(value: Any, hint: Any) -> bool:
     origin, parts = get_origin(hint) or hint, get_args(hint)
     if origin in (Union, types.UnionType):
         return any(fits(value, each) for each in parts)
-    if hint in (Any, object):
+    if hint in (Any, object) or isinstance(hint, NewType):
         return False
     if hint in (int, float):
         numbers = Real if hint is float else int

@@ -67,3 +67,4 @@ def test_every_experiment_and_command_is_an_item() -> None:
     assert all(known[name].expected for name in scripts)
     shown = [each[:3] for each in known["readme-commands"].commands]
     assert ("lstmsim", "simulate", "experiments/scenarios/demo.yaml") in shown
+    assert {each[0] for each in shown} == {"lstmsim"}, "to install and to test is not made anew"

@@ -15,8 +15,8 @@ from lstmsim.native.sources import cores_of, library_of
 from tools import build_wheels
 
 CORES = cores_of(build_wheels.ROOT / "lstmsim")
-NAME = "lstmsim-0.1.0-py3-none-linux_x86_64.whl"
-BETTER = "lstmsim-0.1.0-py3-none-manylinux_2_34_x86_64.whl"
+NAME = "lstmsim-0.2.0-py3-none-linux_x86_64.whl"
+BETTER = "lstmsim-0.2.0-py3-none-manylinux_2_34_x86_64.whl"
 
 
 pytestmark = pytest.mark.skipif(not CORES, reason="the native sources are in the checkout only")
@@ -69,7 +69,7 @@ def test_a_wheel_that_lacks_a_library_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libraries: tuple[str, ...]
 ) -> None:
     def run(command: Sequence[str], *, check: bool) -> SimpleNamespace:
-        with zipfile.ZipFile(tmp_path / "lstmsim-0.1.0-py3-none-any.whl", "w") as wheel:
+        with zipfile.ZipFile(tmp_path / "lstmsim-0.2.0-py3-none-any.whl", "w") as wheel:
             for each in libraries:
                 wheel.writestr(each, "")
         return SimpleNamespace(returncode=0)

@@ -19,6 +19,7 @@ from lstmsim.machines.registry import KINDS as MACHINES
 from lstmsim.machines.registry import target_of
 from lstmsim.program.stall_reasons import CYCLES
 from lstmsim.studies.known.keys import chip_keys, file_keys
+from tests.studies.simulate.test_pictures import contrast
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the site is built of the checkout")
@@ -105,6 +106,29 @@ def test_what_is_no_longer_made_is_removed(tmp_path: Path) -> None:
     site.lay_out(tmp_path)
     assert not (tmp_path / "reference" / "old.md").exists()
     assert (tmp_path / "index.md").stat().st_mtime_ns == stamp
+
+
+def test_captions_have_a_level_and_keys_reach_what_scrolls() -> None:
+    caption = '<p class="caption" role="heading"><span>Tutorials</span></p>'
+    table = '<div class="table-wrapper docutils container"><table></table></div>'
+    page = site.accessible(f'{caption}<pre class="a">x</pre>{table}<div class="output text_html"></div>')
+    assert '<p class="caption" role="heading" aria-level="2">' in page
+    assert page.count('tabindex="0"') == 3
+    assert site.accessible(page) == page
+
+
+def test_code_has_a_contrast_of_4_5() -> None:
+    pytest.importorskip("a11y_pygments", reason="colours of code come with the extra docs")
+    from pygments.styles import get_style_by_name
+
+    names = re.findall(
+        r'^pygments_\w*style = "(.+)"$', (ROOT / "docs/conf.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(names) == 2
+    for name in names:
+        style = get_style_by_name(name)
+        colours = {"#" + each["color"] for _, each in style if each["color"]}
+        assert all(contrast(each.upper(), style.background_color.upper()) >= 4.5 for each in colours), name
 
 
 @pytest.mark.filterwarnings("ignore")

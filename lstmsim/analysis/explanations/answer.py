@@ -11,6 +11,7 @@ from lstmsim.model.figures import Words
 
 #: A share that is shown as 100.0 %.
 _WHOLE = 0.9995
+_NO_FREE = f"Without more multipliers no change of a known price saves {100 * WORTH_FROM:g} % or more."
 _USEFUL = "While the {array} issues, {useful} of its multipliers do useful work; the others are padding or unmapped"
 
 
@@ -164,13 +165,15 @@ def _advice(explanation: Explanation) -> list[str]:
     """Which change and which pair shorten the run most, and which ones use the multipliers best if these are others."""
     tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
     best, worth = explanation.what_if.best, explanation.what_if.worth_most
+    more = worth is not None and worth.price is not None and worth.price.multipliers > 0
+    sentences = [_NO_FREE] if more else []
     if best is None:
-        sentences = ["No single change that was tried shortens it." if tried else "No change was tried."]
+        sentences += ["No single change that was tried shortens it." if tried else "No change was tried."]
     elif worth is best:
         text = "Of single changes, this is worth most for its price, and shortens it most"
-        sentences = [f"{text}: {_change(best)}, {_to(explanation, best)}{_price(best)}."]
+        sentences.append(f"{text}: {_change(best)}, {_to(explanation, best)}{_price(best)}.")
     else:
-        sentences = [_worth(explanation, worth)] if best.price is not None else []
+        sentences += [_worth(explanation, worth)] if best.price is not None else []
         text = f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}"
         sentences.append(f"{text}{_price(best)}.")
     saved = 0 if best is None else best.saved_cycles
@@ -294,9 +297,8 @@ def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
             return ["No change that was tried shortens the slowest."] if tried else []
         return [f"{beside}{'; none of the rest shortens the slowest' if len(tried) > others else ''}."]
     saved = slow.latency.slowest - best.latency.slowest
-    change = f"{best.name} ({best.detail})" if best.detail else best.name
     return [
-        f"Of single changes tried with the same requests, this shortens the slowest most: {change}, "
+        f"Of single changes tried with the same requests, this shortens the slowest most: {_change(best)}, "
         f"from {slow.latency.slowest:,.0f} cycles on average to {best.latency.slowest:,.0f} "
         f"({_share_slowest_answer(saved, slow.latency.slowest)} less{_price(best)}).",
         *([f"Of pairs: {pair.name}, to {pair.latency.slowest:,.0f}{_price(pair)}."] if pair and pair.latency else []),

@@ -362,6 +362,7 @@ class Explanation(Table, forms="lstmsim.analysis.explanations.text"):
     instances: int = 1
     words: Mapping[str, Words] = field(default_factory=dict)
     window: Window | None = None
+    misfit: str = ""
 
 
 def explain(

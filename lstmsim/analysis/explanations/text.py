@@ -75,10 +75,6 @@ def _with(own: Mapping[str, Words]) -> dict[str, str]:
     return entries
 
 
-#: Pairs in the text: so many that save most cycles, and so many that use the multipliers best.
-_MOST_PAIRS = 3
-
-
 def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     """The words of a text that the glossary knows, one sentence for each word; empty if it knows none.
 
@@ -91,16 +87,11 @@ def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     return rendered(Document.of("", Section.of(known, title="GLOSSARY")))
 
 
-def explain_text(explanation: Explanation) -> str:
-    """The explanation for the terminal, at most 100 columns wide, without a final newline."""
-    return rendered(document(explanation))
-
-
 def document(explanation: Explanation) -> Document:
     """The explanation for people: why the run is not 100 % useful, what would help, where both are read off."""
     window, tried = explanation.window, explanation.what_if
     return Document.of(
-        "",
+        explanation.misfit,
         None if window is None else _window(explanation, window),
         Section.of(*reasons(explanation), title=f"WHY NOT 100 %: utilization is {100 * explanation.utilization:.1f} %"),
         *_what_if(tried, explanation.utilization, advice(explanation)),
@@ -367,7 +358,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "path_steps": explanation.path_steps,
         "path": [_step_json(explanation, each) for each in explanation.path],
         "what_if": picked(explanation.what_if, "base_cycles alternatives left_out pairs pairs_left_out"),
-        "glossary": words_in(explain_text(explanation), words),
+        "glossary": words_in(explanation.to_text(), words),
     }
 
 

@@ -33,11 +33,13 @@ class Price:
     text: in words, to stand after "price:".
     more: what is built more, as a share of the chip, or of the device where one is known; None: nobody can say.
     fits: whether the changed chip fits the device; None: no device is known, or its table does not tell.
+    multipliers: how many more it has.
     """
 
     text: str
     more: float | None = None
     fits: bool | None = None
+    multipliers: int = 0
 
 
 #: A change and what it costs.
@@ -103,8 +105,13 @@ class WhatIf:
 
     @property
     def by_worth(self) -> tuple[Alternative, ...]:
-        """The changes as they are advised: what saves most for its price first, of equals what saves most."""
-        return tuple(sorted(self.alternatives, key=lambda each: -each.worth(self.base_cycles)))
+        """The changes as they are advised: those worth their price without more multipliers first, then by worth."""
+
+        def rank(each: Alternative) -> tuple[bool, float]:
+            worth = each.worth(self.base_cycles)
+            return not worth or each.price is None or each.price.multipliers > 0, -worth
+
+        return tuple(sorted(self.alternatives, key=rank))
 
     @property
     def worth_most(self) -> Alternative | None:

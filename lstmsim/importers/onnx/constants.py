@@ -30,7 +30,15 @@ from lstmsim.importers.onnx.graph import (
     upstream,
 )
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.stored import DataFiles, is_external, meant, numbers_of, stored_tensor, stored_whole
+from lstmsim.importers.onnx.stored import (
+    DataFiles,
+    clipped,
+    is_external,
+    meant,
+    numbers_of,
+    stored_tensor,
+    stored_whole,
+)
 from lstmsim.importers.tensors import single_or_double
 from lstmsim.model.numerics.weights import Floats
 
@@ -213,7 +221,8 @@ def _whole_bits(value: Value) -> int:
     """The bits of the whole numbers that a node scales; 0 if it scales none."""
     if value.kind != "DequantizeLinear":
         return 0
-    return _BITS.get(getattr(stored_tensor(value.scope, node_input(value.node, 0)), "data_type", 0), 0)
+    stored = stored_tensor(*clipped(value.scope, node_input(value.node, 0))[0])
+    return _BITS.get(getattr(stored, "data_type", 0), 0)
 
 
 class _NoConstant(Exception):

@@ -7,9 +7,10 @@ simulated is refused with a sentence that names it. Needs the package onnx (extr
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -19,11 +20,12 @@ from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
 from lstmsim.importers.onnx.axes import Layouts, length_notes
 from lstmsim.importers.onnx.constants import Constants, node_widths
-from lstmsim.importers.onnx.graph import Scope, Value, label, node_input, open_scopes, resolve
+from lstmsim.importers.onnx.graph import Scope, Value, label, node_input, open_scopes, resolve, upstream, version_of
 from lstmsim.importers.onnx.nodes import (
     LAST_STATES,
     Begin,
     begin_of,
+    c_alone,
     cell_notes,
     constant_states,
     fingerprint,
@@ -33,9 +35,9 @@ from lstmsim.importers.onnx.nodes import (
     read_layer,
 )
 from lstmsim.importers.onnx.operators import Chain, Head, find_heads, head_weights, operator_table
-from lstmsim.importers.onnx.shapes import Shapes
+from lstmsim.importers.onnx.shapes import ComputedShapes, Shapes
 from lstmsim.importers.onnx.stacks import PASSING, Handed, Key, Stack, find_stacks
-from lstmsim.importers.onnx.stored import DataFiles, data_files_of, dequantise, rounding_notes
+from lstmsim.importers.onnx.stored import DataFiles, data_files_of, dequantise, rounding_notes, stored_at
 from lstmsim.importers.onnx.unrolled import UnrolledStack, find_node_chains, find_unrolled, unrolled_model, written_out
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Network
@@ -47,7 +49,7 @@ _BETWEEN = PASSING | {"Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu"}
 _CANDIDATES = 8
 _SHOWN_OPERATIONS = 8
 _MAX_HOPS = 100
-_ADVICE = "export nn.RNN, nn.LSTM or nn.GRU with dynamo=False, which keeps the layer as one node"
+_ADVICE = "no nn layer is recognised in it, write its cell as a graph (docs/howto/add_a_cell.md)"
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
-    every = dict(layers)
-    unrolled, left = _unrolled(scopes, layers, (shapes, Constants(shapes, network.ByteSize(), files)), weights)
+    every, exact = dict(layers), ComputedShapes(version_of(network))
+    unrolled, left = _unrolled(scopes, layers, (exact, Constants(exact, network.ByteSize(), files)), weights)
     if not layers and not unrolled:
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
@@ -105,6 +107,7 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     joined = find_stacks(layers, layouts)
     handed = Handed(layers, shapes, network.ByteSize(), files)
     begun = [_begun(stack, begins, handed, joined) for stack in joined]
+    lengths = {key: (*notes, *_never_run(*key, shapes), *_c_alone(*key)) for key, notes in lengths.items()}
     stacks = [_noted(stack, begins, lengths, quantised) for stack in begun]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
@@ -177,6 +180,25 @@ def _noted(
         text = f"begins with {stack.states_from}: numbers that no file holds"
         notes.append(f"{text}, so its job has to have `initial`{how}")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
+
+
+def _never_run(scope: Scope, index: int, shapes: Shapes) -> Iterator[str]:
+    """Note a node in a branch of an `If` that the network cannot take, as stored numbers or stated shapes show."""
+    inner = scope
+    while (outer := inner.outer or (inner.caller[0] if inner.caller else None)) is not None:
+        at = next(at for at, bodies in outer.children.items() if inner in bodies)
+        is_choice = outer.nodes[at].op_type == "If"
+        condition = shapes.numbers(outer, node_input(outer.nodes[at], 0)) if is_choice else None
+        taken = "else_branch" if condition == (0,) else "then_branch"
+        if condition and condition[0] is not None and inner.branches[-1][1] != taken:
+            yield f"{label(scope, index)} never runs: the file fixes that {label(outer, at)} takes its {taken}"
+        inner = outer
+
+
+def _c_alone(scope: Scope, index: int) -> list[str]:
+    """Note an LSTM whose h nobody reads."""
+    *h, c = [*map(str, scope.nodes[index].output), "", ""][:3]
+    return c_alone(scope, label(scope, index), {*h} - {""}, {c}) if c else []
 
 
 def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:
@@ -266,8 +288,7 @@ def _part(stack: Stack) -> str:
 def explain_absence(scopes: list[Scope]) -> str:
     """Say what a network holds instead of recurrent nodes, and what to do if it holds an unrolled layer."""
     for scope in scopes:
-        repeated = _repeated(scope)
-        if repeated:
+        if (repeated := _repeated(scope)) is not None:
             steps, first = repeated
             return (
                 f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} steps, "
@@ -296,46 +317,23 @@ def _gates(scope: Scope) -> str:
 
 def _repeated(scope: Scope) -> tuple[int, int] | None:
     """How often a product feeds the next one with the same matrix, and the first such product; None if never."""
-    uses: dict[int, tuple[tuple[Scope, str], str]] = {}
+    uses = defaultdict[Value, list[tuple[int, str]]](list)
     for index, node in enumerate(scope.nodes):
-        if node.op_type in _PRODUCTS:
-            roots = [_matrix(scope, node_input(node, place)) for place in (0, 1)]
-            if (roots[0] is None) != (roots[1] is None):
-                place = 1 if roots[1] is not None else 0
-                root = roots[place]
-                assert root is not None
-                uses[index] = (root, node_input(node, 1 - place))
-    for matrix, count in Counter(root for root, _ in uses.values()).most_common(_CANDIDATES):
-        steps = _longest_chain(scope, uses, matrix) if count > 1 else 0
-        if steps > 1:
-            return steps, min(index for index, (root, _) in uses.items() if root == matrix)
-    return None
+        read = [node_input(node, place) for place in (0, 1)] if node.op_type in _PRODUCTS else []
+        roots = [stored_at(resolve(scope, name)) for name in read]
+        for root, other in zip(roots, (1, 0), strict=False):
+            if root is not None and roots[other] is None:
+                uses[root].append((index, node_input(node, other)))
 
+    def follow(value: Value) -> Iterable[str]:
+        return value.node.input if value.kind in _BETWEEN else ()
 
-def _longest_chain(scope: Scope, uses: dict[int, tuple[tuple[Scope, str], str]], matrix: tuple[Scope, str]) -> int:
-    depth: dict[str, int] = {}
-    longest = 0
-    for index, node in enumerate(scope.nodes):
-        reached = 0
-        if index in uses and uses[index][0] == matrix:
-            reached = 1 + depth.get(uses[index][1], 0)
-            longest = max(longest, reached)
-        elif node.op_type in _BETWEEN:
-            reached = max((depth.get(str(name), 0) for name in node.input), default=0)
-        if reached:
-            depth.update((str(name), reached) for name in node.output)
-    return longest
-
-
-def _matrix(scope: Scope, name: str) -> tuple[Scope, str] | None:
-    """The stored matrix that a name leads to; None if the value is computed."""
-    value: Value | None = resolve(scope, name)
-    for _ in range(_MAX_HOPS):
-        if value is None:
-            return None
-        if value.tensor is not None or (value.node is not None and value.node.op_type == "Constant"):
-            return value.scope, value.name
-        if value.node is None or value.node.op_type not in PASSING:
-            return None
-        value = resolve(value.scope, node_input(value.node, 0))
+    for found in sorted(uses.values(), key=len, reverse=True)[:_CANDIDATES]:
+        fed = [
+            lower
+            for (lower, _), (_, source) in pairwise(found)
+            if lower in {each.index for each in upstream(scope, source, follow, _MAX_HOPS)}
+        ]
+        if fed:
+            return len(fed) + 1, found[0][0]
     return None

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.activations import DEFAULTS, GRAPHS, NEEDS, USUAL, Activation, with_activations
-from lstmsim.importers.onnx.constants import Constants
+from lstmsim.importers.onnx.constants import ELEMENTWISE, Constants
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     Scope,
@@ -257,7 +258,7 @@ LAST_STATES = "the last states of"
 #: State to the place of the input that gives it.
 STATES = {"h": 5, "c": 6}
 #: Operations that hand numbers on, rearranged, in part, or repeated.
-_HANDING_ON = frozenset(
+HANDING_ON = frozenset(
     (
         *("Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Identity", "Cast", "Dropout"),
         *("Concat", "Slice", "Gather", "Split", "Expand", "Tile"),
@@ -318,14 +319,14 @@ def sources(scope: Scope, name: str) -> Sources:
 
     def follow(value: Value) -> Iterable[str]:
         joined = value.kind == "Concat"
-        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in _HANDING_ON else ()
+        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in HANDING_ON else ()
 
     for visited, value in enumerate(upstream(scope, name, follow, _MAX_VISITED + 2)):
         if visited > _MAX_VISITED:
             origins.computed.append("more values than can be followed")
             break
         node = value.node
-        if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
+        if value.tensor is not None or (node is not None and _made_of_constants(value)):
             origins.constants.append((value.scope, value.name))
         elif node is None:
             inside = value.scope.inside
@@ -335,9 +336,37 @@ def sources(scope: Scope, name: str) -> Sources:
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
             origins.computed.append(f"{what} {label(value.scope, value.index)}")
-        elif value.kind not in _HANDING_ON and not value.inside():
+        elif value.kind not in HANDING_ON and not value.inside():
             origins.computed.append(f"node {label(value.scope, value.index)}")
     return origins
+
+
+def _made_of_constants(value: Value) -> bool:
+    """Whether a node gives stored numbers, as they are or after operations that `Constants` does."""
+    if value.kind in ("Constant", "ConstantOfShape"):
+        return True
+    if value.kind not in ELEMENTWISE:
+        return False
+
+    def follow(each: Value) -> Iterable[str]:
+        every = each.kind in ELEMENTWISE or each.kind == "Concat"
+        return each.node.input[: None if every else 1] if each.kind in (*ELEMENTWISE, *HANDING_ON) else ()
+
+    known = (*ELEMENTWISE, *HANDING_ON, "Constant", "ConstantOfShape")
+    values = list(upstream(value.scope, value.name, follow, _MAX_VISITED))
+    return len(values) < _MAX_VISITED and all(x.tensor is not None or x.kind in known or x.inside() for x in values)
+
+
+def c_alone(scope: Scope, name: str, h: set[str], c: set[str], of: Iterable[int] = ()) -> list[str]:
+    """Note a layer if its graph reads some value of its c, but none of its h, outside the nodes `of`."""
+    own, found = set(of), False
+    names = (str(name) for index, node in enumerate(scope.nodes) if index not in own for name in node.input)
+    for each in chain(scope.outputs, names):
+        if each in h:
+            return []
+        found |= each in c
+    note = f"the network reads only the cell state c of {name}: what a run gives is h"
+    return [note] if found and not scope.children else []
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:
@@ -415,13 +444,14 @@ def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:
 
 def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
     wanted = (layer.directions, 1, layer.hidden)
-    if not array.ndim:
-        return np.zeros((layer.directions, layer.hidden))
+    if not np.all(np.isfinite(array)) or np.abs(array).max(initial=0) > LARGEST:
+        raise InputError(Mistake(place, f"initial_{name} holds numbers above {LARGEST:g} or none at all"))
+    if array.size == 1 or (array.size and not array.any()):
+        # Of a value whose shape the file leaves open, its one number is known; its other axes may be missing.
+        return np.full(wanted[::2], array.flat[0])
     if array.ndim != 3 or array.shape[::2] != wanted[::2] or not array.shape[1]:
         text = f"initial_{name} is {list(array.shape)} at a batch of 1, expected {list(wanted)}"
         raise InputError(Mistake(place, text))
-    if not np.all(np.isfinite(array)) or np.abs(array).max(initial=0) > LARGEST:
-        raise InputError(Mistake(place, f"initial_{name} holds numbers above {LARGEST:g} or none at all"))
     if not (array == array[:, :1]).all():
         text = (
             f"initial_{name} differs between the {array.shape[1]} sequences of its batch, where a run is of one "

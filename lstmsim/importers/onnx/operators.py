@@ -8,7 +8,7 @@ The table of all operators of an ONNX network: what became of each, and its shar
 
 Sizes that the file leaves open (batch, time) are assumed for the count: one sequence of 1,000 steps, or of the length
 of the exporter's example if the network fits no other length. The shares for 100 and 10,000 steps say how much that
-matters. An open size is the batch if the recurrent layers have exactly this batch.
+matters. An open size is the batch if all recurrent layers have exactly this batch.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ def operator_table(
     count = _Count(network, scopes, layers, became)
     sizes = open_sizes(network)
     table = _at_lengths(count, sizes) if sizes else count.table({})
-    return replace(table, notes=(*_notes(became), *(() if heads else _offer(offered))))
+    return replace(table, notes=(*table.notes, *_notes(became), *(() if heads else _offer(offered))))
 
 
 @dataclass(frozen=True)
@@ -384,9 +384,15 @@ class _Count:
         """Make the table for a run with numbers for the open sizes."""
         with sized(self.network, self.scopes, sizes) as shapes:
             macs = {key: self._macs(shapes, *key) for key in self.became}
-            frames = {frames_of(shapes, *key) for key in self.layers}
-        steps = {time * batch if time is not None and batch is not None else None for time, batch in frames}
-        return OperatorTable(_groups(macs, self.became), steps.pop() if len(steps) == 1 else None)
+            frames = {key: frames_of(shapes, *key) for key in self.layers}
+        steps = {time * batch if time is not None and batch is not None else None for time, batch in frames.values()}
+        # As in a DPRNN, whose inner layer runs once for each frame of the outer one, and the other way round.
+        notes = tuple(
+            f"{label(*key)} runs {batch:,} times over {time:,} frames each in such a run: a job here is one of these"
+            for key, (time, batch) in frames.items()
+            if len({each for _, each in frames.values()}) > 1 and batch is not None and batch > 1 and time is not None
+        )
+        return OperatorTable(_groups(macs, self.became), steps.pop() if len(steps) == 1 else None, notes=notes)
 
     def batches(self, sizes: Mapping[str, int]) -> set[int | None]:
         """Give the batches of the recurrent layers in a run with numbers for the open sizes."""
@@ -412,7 +418,7 @@ class _Count:
 def _at_lengths(count: _Count, sizes: list[str]) -> OperatorTable:
     primes = dict(zip(sizes, PRIMES, strict=False))
     batches = count.batches(primes)
-    single = [name for name, size in primes.items() if size in batches]
+    single = [name for name, size in primes.items() if batches - {None} == {size}]
     lengths = [name for name in sizes if name not in single]
 
     def at(length: int) -> OperatorTable:

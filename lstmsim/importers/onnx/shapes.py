@@ -37,7 +37,7 @@ from lstmsim.importers.onnx.graph import (
     text,
 )
 
-_SAME = ("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "Neg", "Tanh", "Sigmoid", "Sqrt")
+_SAME = kinds_named("Identity Cast Clip Dropout QuantizeLinear DequantizeLinear Neg Tanh Sigmoid Sqrt")
 _TOGETHER = ("Add", "Sub", "Mul", "Div")
 _SAME_COMPUTED = kinds_named(
     "Abs BatchNormalization Ceil Celu Clip CumSum DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization "

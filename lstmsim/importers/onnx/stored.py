@@ -170,20 +170,20 @@ def plain(scope: Scope, name: str) -> Value | None:
     return None
 
 
+def stored_at(value: Value | None) -> Value | None:
+    """Look up the value of the file that another one is, as it is or in another arrangement; None if there is none."""
+    for _ in range(_MAX_HOPS):
+        if value is None or value.tensor is not None or value.kind == "Constant":
+            return value
+        if value.place or value.kind not in _REARRANGING:
+            break
+        value = resolve(value.scope, node_input(value.node, 0))
+    return None
+
+
 def is_stored(value: Value) -> bool:
     """Say whether the file holds a value, as it is or in another arrangement."""
-    for _ in range(_MAX_HOPS):
-        if value.tensor is not None:
-            return True
-        if value.place or value.kind not in (*_REARRANGING, "Constant"):
-            return False
-        if value.kind == "Constant":
-            return True
-        before = resolve(value.scope, node_input(value.node, 0))
-        if before is None:
-            return False
-        value = before
-    return False
+    return stored_at(value) is not None
 
 
 def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
@@ -295,14 +295,26 @@ def stored_tensor(scope: Scope, name: str) -> Any:
     return given["value"].t if value.node.op_type == "Constant" and "value" in given else None
 
 
+def clipped(scope: Scope, name: str) -> list[tuple[Scope, str]]:
+    """List where a value is stored, and, if it is clipped, the least and the greatest number allowed."""
+    value = plain(scope, name)
+    if value is None or value.kind != "Clip":
+        return [(scope, name)]
+    return [(value.scope, node_input(value.node, place)) for place in range(3)]
+
+
 def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read the whole numbers and the zero points of a node `DequantizeLinear`."""
-    tensors = [stored_tensor(scope, node_input(node, place)) for place in (0, 2) if node_input(node, place)]
+    """Read the whole numbers, perhaps clipped, and the zero points of a node `DequantizeLinear`."""
+    places = clipped(scope, node_input(node, 0))
+    zero = [(scope, node_input(node, 2))] if node_input(node, 2) else []
+    tensors = [stored_tensor(*each) for each in (*places, *zero)]
     kinds = {getattr(each, "data_type", 0) for each in tensors}
     if len(kinds) != 1 or not kinds <= set(_WHOLE):
         raise ValueError
-    numbers, *zeros = (numbers_of(each, files) for each in tensors)
-    return numbers, zeros[0] if zeros else np.zeros((), numbers.dtype)
+    numbers, *others = (numbers_of(each, files) for each in tensors)
+    if len(places) > 1:
+        numbers = np.clip(numbers, *others[:2])
+    return numbers, others[-1] if zero else np.zeros((), numbers.dtype)
 
 
 def meant(scope: Scope, node: Any, numbers: NDArray[Any], scale: Floats, zero: NDArray[Any]) -> Floats:

@@ -7,28 +7,32 @@ tensor, or step t of the layer below. All of it is proven from the file.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import FOLDED, SIMULATED, ImportedModel
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, label, node_input, resolve, text
-from lstmsim.importers.onnx.nodes import begin_of, constant_states, is_recurrent, node_weights
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, label, node_input, text
+from lstmsim.importers.onnx.nodes import begin_of, c_alone, constant_states, is_recurrent, node_weights, sources
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.steps import (
     Frame,
     Product,
     Refused,
+    Rows,
     Step,
     StepNumbers,
     find_steps,
     frame_of,
     made_of,
     picked_by,
+    put_at,
     run_of_frames,
 )
 from lstmsim.importers.onnx.stored import is_stored, plain
@@ -40,6 +44,10 @@ from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 #: A recurrent node: its scope and its index there.
 Key = tuple[Scope, int]
 _WEIGHTS = (1, 2, 3, 7)
+#: Names of inputs for h.
+_H = re.compile(r"h(x|t|_?\d+|_?in|_?prev|_?old|idden.*)?")
+#: Operations between an input and the frames that loops pick from it.
+_MOVED, _MAX_HOPS = ("Transpose", "Squeeze", "Unsqueeze"), 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,18 +140,20 @@ def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]
 
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
     """Make the model of a stack of unrolled layers."""
-    nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack)
-    ways = {True: "from the last frame to the first", False: "in the order of the frames"}
-    notes = [
-        f"{each.name} is written out over {each.steps} steps {ways[each.layer.reverse]}, the first up to "
-        f"{label(each.first.scope, each.first.index)}: one layer here, for any number of steps"
-        for each in stack
-    ]
+    nodes = tuple(f"{each.steps} step{'s' * (each.steps > 1)} of {each.name}" for each in stack)
+    notes = []
+    for each in stack:
+        way = "from the last frame to the first" if each.layer.reverse else "in the order of the frames"
+        how = f"is written out over {each.steps} steps {way}, the first" if each.steps > 1 else "is one step,"
+        up_to = label(each.first.scope, each.first.index)
+        notes.append(f"{each.name} {how} up to {up_to}: one layer here, for any number of steps")
     notes += [note for each in stack for note in each.notes]
     computed = "; ".join(dict.fromkeys(each.computed for each in stack if each.computed))
     model = Model(name, tuple(each.layer for each in stack), states_from=computed, states_whole=not computed)
     initial = {(number, 0): each.states for number, each in enumerate(stack) if each.states}
-    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack[0].steps)
+    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes))
+    if stack[0].steps > 1:
+        imported = replace(imported, steps=stack[0].steps)
     if not weights:
         return imported
     return replace(imported, network=Network(model, tuple((each.weights,) for each in stack), initial))
@@ -267,32 +277,31 @@ def _frame(key: Key, shapes: Shapes) -> tuple[Value, bool] | None:
     return value, True
 
 
+_DECODER = (
+    "step {} reads the output of the step before, as a decoder does that feeds back its output: frames that come in "
+    "order can be simulated"
+)
 #: Exporters fold constants in single precision.
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class _Halves:
-    """The products of x and h and the biases of a step; h is None if the exporter has folded it into the biases."""
+class _Half:
+    """The products with x and h in a sum of a step, and its bias; a product with the first h may be folded into it."""
 
-    x: Product
+    x: Product | None
     h: Product | None
-    biases: tuple[Floats, ...]
+    bias: Floats
 
 
 def find_unrolled(
     scopes: Sequence[Scope], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], list[str]]:
     """Put the unrolled layers of a network together."""
-    stacks: list[UnrolledStack] = []
-    refused: list[str] = []
-    for scope in scopes:
-        numbers = StepNumbers(constants)
-        reader = _Reader(shapes, numbers)
-        own_stacks, sentences = reader.stacks(reader.chains(list(find_steps(scope, shapes, numbers.number))))
-        stacks += own_stacks
-        refused += sentences
-    return stacks, refused
+    numbers = StepNumbers(constants)
+    reader = _Reader(shapes, numbers)
+    steps = (find_steps(scope, shapes, numbers.number) for scope in scopes)
+    return reader.stacks([chain for each in steps for chain in reader.chains(each)])
 
 
 class _Reader:
@@ -305,25 +314,44 @@ class _Reader:
         before = {step.new_h: former for step in steps if (former := self._before(step, by_h)) is not None}
         after = Counter(former.new_h for former in before.values())
         follower = {former.new_h: by_h[h] for h, former in before.items() if after[former.new_h] == 1}
-        chains = []
+        chains = list[tuple[Step, ...]]()
         for step in steps:
             if step.new_h not in before or after[before[step.new_h].new_h] > 1:
                 chain = [step]
                 while chain[-1].new_h in follower and len(chain) <= len(steps):
                     chain.append(follower[chain[-1].new_h])
-                chains += [tuple(chain)] if len(chain) > 1 else []
+                chains += [tuple(chain)] if len(chain) > 1 or self._given(step) else []
         return chains
 
+    def _given(self, step: Step) -> list[Value]:
+        """What may be the h that a single step is given as an input of the network; several if nothing decides."""
+        values = [each.source for each in step.products if self._is_square(each, step.rows[0][0][2])]
+        values = [] if step.new_h == step.new_c else values if step.h is None else [step.h]
+        origins = {each: sources(each.scope, each.name) for each in values}
+        found = {value: set(each.inputs) for value, each in origins.items() if not each.computed and not each.constants}
+        named = [each.source for each in step.products if "weight_hh" in each.matrix.name and each.source in found]
+        if step.h is not None or step.c is None or named:
+            return named[:1] or list(found)[: step.h is not None]
+        from_c = set(sources(step.c.scope, step.c.name).inputs)
+        with_c = [value for value in found if found[value] & from_c]
+        called = [value for value in found if any(_H.fullmatch(name.lower()) for name in found[value])]
+        return next((each for each in (with_c, called) if len(each) == 1), list(found))
+
+    def _is_square(self, product: Product, gates: int) -> bool:
+        """Whether each of so many gates has as many rows in a matrix as the vector that it multiplies has numbers."""
+        shape = self._shapes.of(product.matrix.scope, product.matrix.name)
+        rows, width = (None, None) if shape is None or len(shape) != 2 else shape[:: 1 if product.by_rows else -1]
+        width = product.columns[1] - product.columns[0] if product.columns else width
+        return rows is not None and width is not None and rows == gates * width
+
     def _before(self, step: Step, by_h: dict[Value, Step]) -> Step | None:
-        sources = [step.h] if step.h is not None else [each.source for each in step.sums[0].products]
-        for source in sources:
+        for source in [step.h] if step.h is not None else [each.source for each in step.products]:
             former = by_h.get(source)
-            alike = former is not None and (former.cell, former.gates) == (step.cell, step.gates)
-            if former is None or not alike or former is step or step.c != former.new_c:
+            if former is None or former is step or step.c != former.new_c or former.new_h == step.c:
                 continue
-            own = [each for terms in step.sums for each in terms.products]
-            theirs = [each for terms in former.sums for each in terms.products]
-            if all(any(self._numbers.same(each, other) for other in own) for each in theirs):
+            rows = former.rows[: len(step.rows)]
+            alike = (former.cell, rows, former.turned) == (step.cell, step.rows, step.turned)
+            if alike and all(any(self._numbers.same(a, b) for b in step.products) for a in former.products):
                 return former
         return None
 
@@ -334,127 +362,160 @@ class _Reader:
         for chain in chains:
             try:
                 # the layer below, if it is one of the placed layers, and whether the steps read backward
-                lower, turned = placed.read_by(self._sources(chain)) or (None, self._runs_backward(chain))
-                sources = set(self._sources(chain))
+                halves = self._halves(chain)
+                read = [next(each.x for each in own if each.x is not None) for own in halves]
+                frames = [each.frame or frame_of(each.source, shapes=self._shapes) for each in read]
+                values = [put_at(f, self._shapes) or each.source for f, each in zip(frames, read, strict=True)]
+                lower, turned = placed.read_by(values) or (None, self._runs_backward(read, frames))
                 nodes = frozenset(key for step in chain for key in made_of(step))
-                picking = frozenset(key for source in sources for key in picked_by(source))
-                own = replace(
-                    self._layer(chain), turned=turned, nodes=nodes, picking=picking if lower is None else frozenset()
-                )
+                picking = frozenset(key for each in read if each.frame is None for key in picked_by(each.source))
+                own = replace(self._layer(chain, halves), turned=turned, nodes=nodes)
+                c = {step.new_c.name for step in chain if step.new_c is not None}
+                h = {step.new_h.name for step in chain} - c
+                alone = c_alone(chain[0].new_h.scope, own.name, h, c, (index for _, index in nodes))
+                own = replace(own, notes=(*own.notes, *alone))
+                if lower is None:
+                    own = replace(own, picking=picking, notes=(*own.notes, *_reading(read[0], frames[0], own)))
                 placed.add([step.new_h for step in chain], own, lower)
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused
 
-    def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
-        own = self._halves(chain)
-        return [each.x.source for each in own]
-
-    def _runs_backward(self, chain: tuple[Step, ...]) -> bool:
+    def _runs_backward(self, read: Sequence[Product], frames: Sequence[Frame | None]) -> bool:
         """Whether the steps read the frames of one tensor from the last to the first."""
-        frames = []
-        for at, source in enumerate(self._sources(chain)):
-            frame = frame_of(source, shapes=self._shapes)
+        if len(read) == 1:
+            return False
+        for at, (product, frame) in enumerate(zip(read, frames, strict=True)):
             if frame is None:
-                text = f"step {at} reads {_called(source)}, which is not shown to be frame {at} of one tensor"
-                raise Refused(text)
-            frames.append(frame)
+                raise Refused(
+                    f"step {at} reads {_called(product.source)}, which is not shown to be frame {at} of one tensor"
+                )
         return run_of_frames(frames)
 
-    def _layer(self, chain: tuple[Step, ...]) -> UnrolledLayer:
-        first, halves = chain[0], self._halves(chain)
-        recurrent = halves[1].h
-        assert recurrent is not None
-        x, h = self._numbers.matrix(halves[1].x), self._numbers.matrix(recurrent)
+    def _layer(self, chain: tuple[Step, ...], halves: list[tuple[_Half, ...]]) -> UnrolledLayer:
+        first, usual, order = chain[0], halves[min(1, len(halves) - 1)], chain[0].gates
+        parts: dict[str, list[Floats]] = {name: [] for name in ("x", "h", "x_bias", "h_bias")}
+        for gate, rows in zip(order, first.rows, strict=True):
+            held = [usual[at] for at, *_ in rows]
+            cut = [partial(_cut, row=row, sign=-1 if gate in first.turned else 1) for row in rows]
+            xs = [take(self._numbers.matrix(each.x)) for take, each in zip(cut, held, strict=True) if each.x]
+            hs = [take(self._numbers.matrix(each.h)) for take, each in zip(cut, held, strict=True) if each.h]
+            mixed = first.cell == "gru" and gate == "n" and (held[0].h or held[1].x)
+            if len(xs) != 1 or len(hs) != 1 or mixed:
+                raise Refused(f"its gate {gate} is no sum of one product with x and one with h")
+            biases = {"x" if each.x else "h": take(each.bias) for take, each in zip(cut, held, strict=True)}
+            for name, array in (("x", xs[0]), ("h", hs[0]), *((f"{side}_bias", biases.get(side)) for side in "xh")):
+                parts[name].append(np.zeros(len(xs[0]), xs[0].dtype) if array is None else array)
+        if any(len({array.shape for array in arrays}) > 1 for arrays in parts.values()):
+            raise Refused("its gates have different sizes")
+        x, h, own_bias, recurrent_bias = (np.concatenate(parts[name]) for name in ("x", "h", "x_bias", "h_bias"))
         hidden = h.shape[-1]
-        if x.ndim != 2 or h.ndim != 2 or len(h) != len(first.gates) * hidden or len(x) != len(h) or not x.shape[1]:
+        if len(h) != len(order) * hidden or len(x) != len(h) or not x.shape[1]:
             raise Refused(f"its matrices {list(x.shape)} and {list(h.shape)} fit no cell")
-        biases = [*halves[1].biases, None][:2]
         own = cell(first.cell)
-        weights = unstacked(own, first.gates, Stacked(x, h, biases[0], biases[1]))
-        name = recurrent.matrix.name
-        name = name.rsplit(".", 1)[0] if ".weight_hh" in name else name
-        states, notes, computed = self._beginning(chain, halves)
-        frame = frame_of(halves[0].x.source, shapes=self._shapes)
-        notes += _left_out(frame, len(chain))
+        weights = unstacked(
+            own, order, Stacked(x, h, own_bias, recurrent_bias if max(map(len, first.rows)) > 1 else None)
+        )
+        stored = [each.matrix.name for half in usual if (each := half.h) is not None]
+        stored += [each.name for terms in chain[-1].sums for each in terms.stored]
+        # nn.RNN's matrices are turned around and have no names of their own, unlike its biases.
+        name = next((each for each in stored if ".weight_hh" in each or ".bias_hh" in each), stored[0])
+        name = name.replace(".weight_hh_", ".").replace(".bias_hh_", ".").split(".weight_hh")[0].split(".bias_hh")[0]
+        states, notes, computed = self._beginning(chain, halves, hidden)
+        notes += [
+            f"gate {gate} has its weights with the other sign: 1 - sigmoid(a) is sigmoid(-a)" for gate in first.turned
+        ]
         return UnrolledLayer(
             Layer(own, hidden, x.shape[1]), weights, states, first.new_h, name, len(chain), tuple(notes), computed
         )
 
-    def _halves(self, chain: tuple[Step, ...]) -> list[_Halves]:
+    def _halves(self, chain: tuple[Step, ...]) -> list[tuple[_Half, ...]]:
         """The products and biases of each step, proven to have the same weights in all steps."""
-        halves: list[_Halves] = []
-        second = self._apart(chain, 1, None)
-        for at in range(len(chain)):
-            own = second if at == 1 else self._apart(chain, at, second)
-            halves.append(own)
-            # A folded product with h stands among the biases: `_folded` looks at it.
-            count = len(own.biases) if own.h is not None else len(own.biases) - 1
-            for one, other in zip(own.biases[:count], second.biases[:count], strict=True):
-                if not np.array_equal(one, other):
+        usual = min(1, len(chain) - 1)
+        second = self._apart(chain, usual, None)
+        halves = [second if at == usual else self._apart(chain, at, second) for at in range(len(chain))]
+        for at, step in enumerate(halves):
+            for one, other in zip(step, second, strict=True):
+                # The first product with h may be folded into the bias: `_folded` looks at it.
+                folded = one.h is None and other.h is not None and at == 0
+                if not folded and not np.array_equal(one.bias, other.bias):
                     raise Refused(f"step {at} has a bias of its own")
         return halves
 
-    def _apart(self, chain: tuple[Step, ...], at: int, like: _Halves | None) -> _Halves:
+    def _apart(self, chain: tuple[Step, ...], at: int, like: tuple[_Half, ...] | None) -> tuple[_Half, ...]:
         step, before = chain[at], chain[at - 1].new_h if at else None
-        products = [each for terms in step.sums for each in terms.products]
-        recurrent = [each for each in products if (each.source == before if at else self._is_recurrent(each, like))]
-        others = [each for each in products if each not in recurrent]
-        if at and len(recurrent) > 1:
-            raise Refused(
-                f"step {at} reads the output of the step before, as a decoder does that feeds back "
-                "its output: frames that come in order can be simulated"
-            )
-        if len(others) != 1 or len(recurrent) > 1 or (at and not recurrent):
+        if len(chain) == 1:
+            before, *more = self._given(step)
+            if more:
+                both = listed([_called(each) for each in (before, *more)], "and")
+                raise Refused(f"nothing tells which of {both} is h and which is x: rename the input of h to 'h'")
+        halves, reads, crowded, fed_back = list[_Half](), set[tuple[Value, Frame | None]](), False, False
+        for number, (terms, bias) in enumerate(zip(step.sums, self._numbers.biases(step), strict=True)):
+            after_reset = step.reset is not None and any(number == rows[0] for rows in step.rows[-1])
+            state, usual = step.reset if after_reset else before, like[number] if like is not None else None
+            recurrent = [
+                each
+                for each in terms.products
+                if (each.source == state if at or usual is None else self._is_recurrent(each, usual))
+            ]
+            others = [each for each in terms.products if each not in recurrent]
+            crowded |= max(len(others), len(recurrent)) > 1
+            fed_back |= len(recurrent) > 1
+            halves.append(_Half(next(iter(others), None), next(iter(recurrent), None), bias))
+            reads |= {(each.source, each.frame) for each in others}
+        if at and (fed_back or not reads):
+            raise Refused(_DECODER.format(at))
+        if crowded or len(reads) != 1 or not any(each.h for each in (like or halves)):
             raise Refused(f"step {at} is no sum of one product with x and one with h")
-        halves = _Halves(others[0], recurrent[0] if recurrent else None, self._numbers.biases(step))
-        if like is not None:
-            same = [self._numbers.same(halves.x, like.x)]
-            same += [self._numbers.same(halves.h, like.h)] if halves.h is not None and like.h is not None else []
-            if not all(same):
+        for one, other in zip(halves, like or halves, strict=True):
+            pairs = [(one.x, other.x), (one.h, other.h)]
+            missing = (one.x is None) != (other.x is None) or (at and (one.h is None) != (other.h is None))
+            if missing or any(a and b and not self._numbers.same(a, b) for a, b in pairs):
                 raise Refused(f"step {at} has weights of its own")
-        return halves
+        return tuple(halves)
 
-    def _is_recurrent(self, product: Product, like: _Halves | None) -> bool:
+    def _is_recurrent(self, product: Product, like: _Half) -> bool:
         """Whether a product of the first step is the product of h, as its weights show."""
-        assert like is not None
-        assert like.h is not None
-        if self._numbers.same(product, like.h) and self._numbers.same(product, like.x):
-            return is_stored(product.source)
-        return self._numbers.same(product, like.h)
+        if like.h is None or not self._numbers.same(product, like.h):
+            return False
+        return like.x is None or not self._numbers.same(product, like.x) or is_stored(product.source)
 
-    def _beginning(self, chain: tuple[Step, ...], halves: list[_Halves]) -> tuple[dict[str, Floats], list[str], str]:
+    def _beginning(
+        self, chain: tuple[Step, ...], halves: list[tuple[_Half, ...]], hidden: int
+    ) -> tuple[dict[str, Floats], list[str], str]:
         """The states before the first step that the file fixes, notes, and in words what computes further states."""
-        first, own, usual = chain[0], halves[0], halves[1]
+        first, own = chain[0], halves[0]
         states: dict[str, Floats] = {}
         notes: list[str] = []
         computed = ""
-        given = {"h": [each for each in (own.h.source if own.h else None, first.h) if each is not None]}
+        before = [each.h.source for each in own if each.h is not None and each.h.source != first.reset]
+        given = {"h": [*before, *([first.h] if first.h is not None else [])]}
         given["c"] = [first.c] if first.c is not None else []
         for name, values in given.items():
             for value in values:
-                fixed = self._numbers.fixed(value)
+                fixed, origins = self._numbers.fixed(value), sources(value.scope, value.name)
                 if fixed is not None:
                     known = states.get(name)
                     if known is not None and not np.all(known == fixed):
                         raise Refused("its first step begins with two different h")
                     states[name] = fixed if known is None or len(fixed) > len(known) else known
-                elif value.node is None:
-                    notes.append(f"initial {name} is the input {show(value.name)}; a run begins at 0")
+                elif value.node is None or not (origins.computed or origins.constants):
+                    part = "" if value.node is None else "part of "
+                    inputs = listed([show(each) for each in origins.inputs or [value.name]], "and")
+                    notes.append(f"initial {name} is {part}the input {inputs}; a run begins at 0")
                 else:
-                    computed = computed or _computed(value)
-        if own.h is None:
-            states |= self._folded(own, usual, states.get("h"))
-        hidden = self._numbers.matrix(chain[1].sums[-1].products[0]).shape[0] // len(first.gates)
+                    computed = computed or listed(origins.computed or ["constants"], "and")
+        folded = [(one, other) for one, other in zip(own, halves[-1], strict=True) if other.h and not one.h]
+        if folded:
+            states |= self._folded(folded, states.get("h"))
         wide = {name: np.broadcast_to(each, hidden) for name, each in states.items() if each.any()}
         return wide, list(dict.fromkeys(notes)), computed
 
-    def _folded(self, own: _Halves, usual: _Halves, h: Floats | None) -> dict[str, Floats]:
-        """The h before the first step, if the exporter has put numbers in place of its product with the matrix."""
-        assert usual.h is not None
-        matrix = self._numbers.matrix(usual.h).astype(np.float64)
-        product = own.biases[-1].astype(np.float64) - usual.biases[-1]
-        near = _TOLERANCE * (1 + np.abs(own.biases[-1]).max(initial=0))
+    def _folded(self, folded: list[tuple[_Half, _Half]], h: Floats | None) -> dict[str, Floats]:
+        """The h before the first step, if the exporter has put numbers in place of its products with the matrix."""
+        matrix = np.concatenate([self._numbers.matrix(each.h) for _, each in folded if each.h]).astype(np.float64)
+        product = np.concatenate([one.bias.astype(np.float64) - other.bias for one, other in folded])
+        near = _TOLERANCE * (1 + max(np.abs(one.bias).max(initial=0) for one, _ in folded))
         if h is None and np.abs(product).max(initial=0) <= near:
             return {}
         start = np.linalg.lstsq(matrix, product)[0] if h is None else np.broadcast_to(h, matrix.shape[1])
@@ -463,27 +524,32 @@ class _Reader:
         return {"h": start}
 
 
-def _left_out(frame: Frame | None, steps: int) -> list[str]:
-    if frame is None or frame.count is None or frame.count == steps:
-        return []
-    return [f"only {steps} of {frame.count} frames are read"]
+def _cut(array: Floats, row: Rows, sign: int) -> Floats:
+    """The rows of one gate; `Refused` if an array has no such parts."""
+    _, place, count = row
+    size = len(array) // count
+    if size * count != len(array):
+        raise Refused(f"{count} gates do not fit {len(array)} rows")
+    return sign * array[place * size : (place + 1) * size]
+
+
+def _reading(first: Product, frame: Frame | None, layer: UnrolledLayer) -> list[str]:
+    """Notes on what the first step of a layer reads, if it is not the first of all frames of an input."""
+    tensor, notes = first.source if frame is None else frame.tensor, list[str]()
+    for _ in range(_MAX_HOPS):
+        tensor = (plain(tensor.scope, node_input(tensor.node, 0)) if tensor.kind in _MOVED else None) or tensor
+    if tensor.node is not None:
+        notes.append(f"{layer.name} reads what {_called(tensor)} gives: a run takes that as its frames")
+    if layer.steps > 1 and frame is not None and frame.count not in (None, layer.steps):
+        notes.append(f"{layer.name} reads only {layer.steps} of {frame.count} frames")
+    return notes
 
 
 def _about(chain: tuple[Step, ...]) -> str:
     first = chain[0].new_h
+    if len(chain) == 1:
+        return f"a step of a {chain[0].cell} up to {label(first.scope, first.index)}"
     return f"a {chain[0].cell} written out over {len(chain)} steps, the first up to {label(first.scope, first.index)}"
-
-
-def _computed(value: Value) -> str:
-    """Where a state comes from, in words, if the network computes it."""
-    inner: Value | None = value
-    for _ in range(8):
-        if inner is None or inner.node is None or is_recurrent(inner.node):
-            break
-        inner = resolve(inner.scope, node_input(inner.node, 0))
-    if inner is not None and inner.node is not None and is_recurrent(inner.node):
-        return f"the last states of {label(inner.scope, inner.index)}"
-    return f"what {label(value.scope, value.index)} gives"
 
 
 def _called(value: Value) -> str:

@@ -275,11 +275,12 @@ class _ColumnTarget(Target):
         why = outside(chip, jobs)
         if why:
             data = f"; {for_data(jobs)}" if self.reads_numbers(chip) else ""
-            return Evidence(inside=f"outside generated RTL: {why[0]}{data}")
+            compared = f"{Evidence.compared} (outside generated RTL{'; cycles depend on the data' if data else ''})"
+            return Evidence(inside=f"outside generated RTL: {why[0]}{data}", compared=compared)
         what = "every cycle and bit equal to generated RTL" if bits else "every cycle equal to generated RTL"
-        return Evidence(
-            what, "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
-        )
+        inside = "what docs/rtl.md, section 3, says can be built; bits in memories of at most 2^24 words only"
+        compared = f"generated RTL, from the same contract{', bit by bit' if bits else ''}"
+        return Evidence(what, inside, compared, outside=False)
 
     def structural_model(self) -> StructuralModel:
         from lstmsim.machines.column.replay.walk import replay

@@ -14,6 +14,9 @@ UNIT = MainUnit("core", "cores", "FMA lane")
 LEFT_OUT = (
     "rows a power of two bytes apart, which share few sets of L1 and many pages of the TLB: where a product packs B, "
     "packing took 3 times as long for them on a Zen 4 (experiments/gemm_threads/this_machine.py)",
+    "loads of weights that do not overlap with multiplications, and the second pass of a micro-kernel over them: "
+    "products of 2 to 32 rows are too fast (a batch of 8 bought LSTM-512 2.0 times the sequences with ONNX Runtime on "
+    "a Zen 3, where 3.8 times are predicted: experiments/gemm_threads/expected.md)",
     "TLB, prefetchers as units, the bandwidth of a last-level cache that cores share, L1's bandwidth",
     "two threads on one core, changes of frequency, stores that bypass the caches",
     "traffic does not depend on time: cores take turns at the caches step by step",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ from lstmsim.machines.assembly import PerStep, check_size
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
-from lstmsim.machines.target import Fault, Fidelity, MemoryRate, Target
+from lstmsim.machines.target import Evidence, Fault, Fidelity, MemoryRate, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, claims_of
 from lstmsim.program.program import Program
@@ -46,6 +46,16 @@ class _ParallelTarget(Target):
             "numbers of dense layers, which are timed and not computed",
         ),
     )
+
+    def evidence(
+        self, chip: ParallelDevice, jobs: Sequence[Job], *, bits: bool, preset: str, changed: Collection[str]
+    ) -> Evidence:
+        """The contract, and for the preset `v100` in FP16 what was published of its kind of tasks."""
+        ran = {(job.batch, *((each.cell.name, each.directions) for each in job.model.layers)) for job in jobs}
+        tasks = bool(ran) and ran <= {(1, ("gru", 1)), (1, ("lstm", 1))} and chip.element_bytes == 2
+        if not tasks or {preset, *changed} != {"v100", "element_bytes"}:
+            return Evidence()
+        return Evidence(compared="published latencies, within a factor of 3", silicon=True, outside=False)
 
     def faults_of_all(self, cores: Sequence[ParallelCore]) -> Sequence[str]:
         """A fault if the SMs are not equal."""

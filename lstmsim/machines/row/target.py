@@ -255,7 +255,9 @@ class _RowTarget(Target):
             cells = {each.cell for core in chip.cores for each in core.by_cell}
             beyond = next(filter(None, (chip.cores[job.allowed(1)[0]].beyond_fit(job.model) for job in jobs)), None)
             sizes = f"one layer of {', '.join(sorted(cells))} of the sizes fitted, within 5 %"
-            return Evidence("no hardware: fitted to published latencies", f"outside: {beyond}" if beyond else sizes)
+            inside = f"outside: {beyond}" if beyond else sizes
+            compared = f"published latencies, to which it was fitted{' for other jobs' if beyond else ''}"
+            return Evidence("no hardware: fitted to published latencies", inside, compared, True, bool(beyond))
         if preset not in _PUBLISHED or set(changed) - {"frequency_mhz"}:
             return Evidence()
         least, most, steps = _SIZES
@@ -267,10 +269,13 @@ class _RowTarget(Target):
         for job in jobs:
             if not _published(job) or chip.too_large(job):
                 outer = outer or job.name
-        what = f"{_PUBLISHED[preset]}, 19 published workloads to the cycle"
+        name = _PUBLISHED[preset]
+        what = f"{name}, 19 published workloads to the cycle"
         if outer:
-            return Evidence(inside=f"outside what {what} equal ({sizes}): {outer}")
-        return Evidence(what, f"the range of their sizes: {sizes}")
+            compared = f"{Evidence.compared} (outside the published workloads)"
+            return Evidence(inside=f"outside what {what} equal ({sizes}): {outer}", compared=compared)
+        compared = f"{name}, on 19 published workloads"
+        return Evidence(what, f"the range of their sizes: {sizes}", compared, outside=False)
 
     def hardware(self) -> Hardware:
         from lstmsim.machines.row.hardware import HARDWARE

@@ -22,11 +22,13 @@ const worded = rows.columns.map((name) => column(name).some((each) => typeof eac
 const grouping = rows.columns.filter((name) => different(name, true) > 1 && different(name, true) <= COLOURS.length);
 /** The rows with which the others are compared: they stay in every chart, and lines lead from them to the axes. */
 const base = new Set(rows.baseline?.rows);
+/** A column as people call it, with its unit. */
+const called = (name) => rows.labels[name] ?? name;
 const written = (value) => (value === null ? "–" : typeof value === "number" ? number(value) : String(value));
 let brush = null, kept = every, pointed = -1, pressed = null;
 
 function choice(label, names, chosen, optional) {
-  const options = [...(optional ? [""] : []), ...names].map((name) => make("option", { value: name, selected: name === chosen }, name || "one colour"));
+  const options = [...(optional ? [""] : []), ...names].map((name) => make("option", { value: name, selected: name === chosen }, name ? called(name) : "one colour"));
   const select = make("select", { change: () => { forget(); draw(); } }, ...options);
   return [make("label", {}, `${label} `, select), select];
 }
@@ -60,6 +62,8 @@ function axes() {
   return { xs, ys, x: scale(xs, LEFT, chart.clientWidth - RIGHT), y: scale(ys, HEIGHT - BOTTOM, TOP) };
 }
 
+/** Half widths of the 95 % intervals of what goes up, null where there is none; undefined if nothing has intervals. */
+const halves = () => rows.values[rows.columns.indexOf(ySelect.value.replace(/(_ms)?$/, "_half_width_ms"))];
 /** Whether a row has a point. */
 const isDrawn = (at) => column(xSelect.value)[at] !== null && column(ySelect.value)[at] !== null;
 /** The values that have a colour. */
@@ -67,16 +71,21 @@ const groups = () => (bySelect.value ? [...new Set(every.filter(isDrawn).map((at
 
 function draw() {
   if (!drawn) return;
-  const width = chart.clientWidth, { xs, ys, x, y } = axes(), all = groups();
+  const width = chart.clientWidth, { xs, ys, x, y } = axes(), all = groups(), half = halves();
   const point = (at) => [x.to(xs[at]), y.to(ys[at])], joined = (some) => some.map(point).sort((a, b) => a[0] - b[0]).join(" ");
   dots.clear();
   const parts = all.map((group, place) => {
     // points in one place stay visible as rings about each other
     const r = count > 2000 ? 2 : 4 + (all.length - 1 - place) * Math.min(3, 8 / all.length);
     const mine = every.filter((at) => isDrawn(at) && (!bySelect.value || column(bySelect.value)[at] === group));
-    for (const at of mine) dots.set(at, make("circle", { cx: point(at)[0], cy: point(at)[1], r, pointerenter: () => pointAt(at) }));
+    const look = (at) => (half && half[at] === null ? "hollow" : null);
+    for (const at of mine) dots.set(at, make("circle", { class: look(at), cx: point(at)[0], cy: point(at)[1], r, pointerenter: () => pointAt(at) }));
+    const bars = mine.filter((at) => half && half[at] !== null).map((at) => {
+      const [y1, y2] = [-1, 1].map((side) => y.to(ys[at] + side * half[at]));
+      return make("line", { class: "interval", x1: point(at)[0], x2: point(at)[0], y1, y2 });
+    });
     const curve = rows.line ? make("polyline", { points: joined(mine) }) : null;
-    return make("g", { fill: `var(--${COLOURS[place]})`, stroke: `var(--${COLOURS[place]})` }, curve, ...mine.map((at) => dots.get(at)));
+    return make("g", { fill: `var(--${COLOURS[place]})`, stroke: `var(--${COLOURS[place]})` }, curve, ...bars, ...mine.map((at) => dots.get(at)));
   });
   shapes.replaceChildren(...frameOf(x, y, width), ...parts, ...baseline([...base].filter(isDrawn), point, joined, width));
   mark();
@@ -100,7 +109,7 @@ function frameOf(x, y, width) {
   const up = ticks(y.low, y.high, 7).flatMap((tick) => [
     words(LEFT - 6, y.to(tick) + 4, number(tick), "end"),
     make("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y.to(tick), y2: y.to(tick) })]);
-  return [...across, ...up, words(width - RIGHT, HEIGHT - 6, xSelect.value, "end"), words(2, 10, ySelect.value)];
+  return [...across, ...up, words(width - RIGHT, HEIGHT - 6, called(xSelect.value), "end"), words(2, 10, called(ySelect.value))];
 }
 
 /** Shows which points are kept. */
@@ -120,7 +129,7 @@ function pointAt(at) {
   dots.get(pointed)?.classList.remove("pointed");
   dots.get(at)?.classList.add("pointed");
   pointed = at;
-  hint.textContent = rows.columns.map((name) => `${name}: ${written(column(name)[at])}`).slice(0, 30).join("\n");
+  hint.textContent = rows.columns.map((name) => `${called(name)}: ${written(column(name)[at])}`).slice(0, 30).join("\n");
 }
 
 /** Forgets the box. */
@@ -135,7 +144,7 @@ function update() {
   const { xs, ys } = axes(), within = (value, [low, high]) => value !== null && value >= low && value <= high;
   kept = brush ? every.filter((at) => within(xs[at], brush.x) && within(ys[at], brush.y)) : every;
   clear.hidden = !brush;
-  chart.setAttribute("aria-label", `${ySelect.value} over ${xSelect.value} of ${number(count)} rows; the table below has them`);
+  chart.setAttribute("aria-label", `${called(ySelect.value)} over ${called(xSelect.value)} of ${number(count)} rows; the table below has them`);
   const unknown = every.filter((at) => !isDrawn(at)).length;
   const none = unknown ? ` ${number(unknown)} rows have no point: a number is missing.` : "";
   const more = kept.length > LISTED ? `; the first ${number(LISTED)} are listed` : "";
@@ -145,9 +154,10 @@ function update() {
   const named = bySelect.value ? groups().map((group, place) => {
     const sample = make("span", { class: "dot-sample" });
     sample.style.background = `var(--${COLOURS[place]})`;
-    return make("li", {}, sample, ` ${bySelect.value}: ${written(group)}`);
+    return make("li", {}, sample, ` ${called(bySelect.value)}: ${written(group)}`);
   }) : [];
-  legend.replaceChildren(...known, ...named);
+  const sure = halves() ? [make("li", {}, "bars: 95 % intervals; hollow: too few requests for one")] : [];
+  legend.replaceChildren(...known, ...named, ...sure);
   list();
   mark();
 }

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Grid, Part, grid
+from lstmsim.report.figures_text import labelled
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, printable, region
 from lstmsim.report.renderings import html_of
 
@@ -29,7 +30,7 @@ _POLICY = (
     "form-action 'none'; require-trusted-types-for 'script'"
 )
 #: A number that stands alone in a sentence, and is no part of a name.
-_NUMBER = re.compile(r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
+_NUMBER = re.compile(r"(?<![\w.,-])(\d+(?:,\d{3})*(?:\.\d+)?)(?![\w%/-]|[.,]\d)")
 #: Most rows of a result that its page holds.
 MOST_ROWS = 20_000
 #: Rows that a browser without scripts shows.
@@ -179,6 +180,7 @@ def _rows(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[str
     names = list(dict.fromkeys(name for each in kept for name in each))
     return {
         "columns": names,
+        "labels": {name: labelled(name) for name in names},
         "values": [[_plain(each.get(name)) for each in kept] for name in names],
         "axes": [name if name in names else None for name in axes[:3]],
         "line": "line" in axes[3:],

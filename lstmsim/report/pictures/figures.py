@@ -117,6 +117,8 @@ def write_out(axis: Axis) -> None:
 
 #: Up to this ratio of its ends a logarithmic axis has ticks between powers of ten.
 _SHORT = 1000
+#: From this ratio of the largest to the smallest value on, an axis of objectives is logarithmic.
+WIDE = 8
 SUFFIXES = (".png", ".svg", ".pdf")
 
 _SETTINGS: Any = {
@@ -326,22 +328,28 @@ def plot(
 ) -> Picture:
     """Draw blocks (core, placing, end) over time, in lanes where they are there together, and how busy each core was.
 
+    Cores without a block have no row.
+
     path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
     """
-    with drawn(path, (10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy)))), look=look) as figure:
+    used = sorted({core for core, _, _ in blocks} | {core for core, cycles in enumerate(busy) if cycles})
+    empty, row = len(busy) - len(used), {core: row for row, core in enumerate(used)}
+    with drawn(path, (10, max(2.5, min(9.0, 0.9 + 0.18 * len(used)))), look=look) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3 if look.width == "column" else 4, 1))
-        shapes = _shapes(blocks, len(busy))
+        shapes = _shapes([(row[core], start, end) for core, start, end in blocks], len(used))
         edge = _EDGE if len(shapes) <= _MOST_EDGED else "none"
         left.add_collection(PolyCollection(shapes, facecolors=_FILL, edgecolors=edge, linewidths=0.3, alpha=0.75))
         # from 0, for the launch of the first kernel is part of the time
         set_cycles(left, 0, max((each[2] for each in blocks), default=1))
-        left.set_ylim(len(busy) - 0.5, -0.5)
+        left.set_ylim(len(used) - 0.5, -0.5)
         left.set_ylabel("core")
-        left.yaxis.set_major_locator(MaxNLocator(integer=True))
-        figure.head([short(title, 110)], left, loc="left")
-        right.barh(range(len(busy)), list(busy), color=_BAR)
+        some = range(0, len(used), -(-len(used) // 16) or 1)
+        left.set_yticks(some, [f"{used[at]:,}" for at in some])
+        said = [f"{empty:,} of {len(busy):,} cores run no block, and have no row"] * bool(empty)
+        figure.head([short(title, 110), *said], left, loc="left")
+        right.barh(range(len(used)), [busy[core] for core in used], color=_BAR)
         right.axvline(sum(busy) / max(1, len(busy)), color=_MEAN, linewidth=0.8, linestyle="--")
-        right.set_xlabel(figure.folded("issue cycles (dashed: mean)", 8, 0.2))
+        right.set_xlabel(figure.folded("issue cycles (dashed: mean of all)", 8, 0.2))
         right.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3 if look == SCREEN else 2))
     return figure
 

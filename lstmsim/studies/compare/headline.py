@@ -25,9 +25,12 @@ def headline(comparison: Comparison) -> str:
     """
     models = {each.stands_for for each in comparison.machines}
     rivals = [number for number, each in enumerate(comparison.machines) if each.name not in models]
+    ran = [any(entry.known for entry in column) for column in zip(*comparison.entries, strict=True)]
+    outside = [number for number, each in enumerate(comparison.stamps) if each.outside and ran[number]]
+    caveat = f"; outside what was validated: {_names(comparison, outside)}" if outside else ""
     if comparison.each:
-        return f"{_of_models(comparison, rivals)}{_not_run(comparison, rivals)}."
-    return f"{_of_scenario(comparison, rivals)}."
+        return f"{_of_models(comparison, rivals)}{_not_run(comparison, rivals)}{caveat}."
+    return f"{_of_scenario(comparison, rivals)}{caveat}."
 
 
 def _of_scenario(comparison: Comparison, rivals: Sequence[int]) -> str:

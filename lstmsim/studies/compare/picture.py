@@ -8,10 +8,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, drawn, grey, job_style, letters, short, unit_of
+from lstmsim.report.pictures.figures import Picture, drawn, grey, job_style, letters, short, unit_of, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
@@ -24,7 +23,7 @@ MAX_BARS = 400
 _MOST_NUMBERS = 120
 #: Where so many numbers have room, in inches.
 _INCHES_NUMBERED = 12.0
-#: Largest / smallest value from which on a linear axis would hide the small ones.
+#: Largest / smallest value from which on a linear axis would hide the small ones: bars are then ratios.
 _LOG_FROM = 20
 _BAR_INCHES = 0.16
 _LETTER_INCHES = 0.065
@@ -45,8 +44,8 @@ def plot_comparison(
     path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
     look: how wide it is, and what it is made for.
 
-    TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
-    compared, mean and percentiles are drawn, with 95 % intervals as far as they are known.
+    TOPS stand above, and utilization in % below. Where latencies are compared, mean and percentiles are drawn, with
+    95 % intervals as far as they are known. Where values differ much, bars are ratios to the first machine, around 1.
 
     `InputError` for another suffix, or for more than `MAX_BARS` bars.
 
@@ -80,10 +79,15 @@ def _draw(figure: Picture, comparison: Comparison) -> None:
     rows, machines = len(comparison.workloads), len(comparison.machines)
     figure.fit(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    drawn = _draw_bars(upper, comparison, lambda row, column: comparison.entries[row][column].tops, ".3g", rows)
+
+    def value(row: int, column: int) -> float | None:
+        return comparison.entries[row][column].tops
+
+    base = _bases(comparison, value, rows)
+    drawn = _draw_bars(upper, comparison, value, ".3g", rows, base=base)
     _draw_bars(lower, comparison, _utilization(comparison), ".1f", rows)
-    _scale(upper, [each.tops for row in comparison.entries for each in row if each.tops])
-    upper.set_ylabel("TOPS")
+    _scale(upper, comparison, value, rows, base)
+    upper.set_ylabel(_ratio(comparison, "TOPS", "TOPS", base))
     _percent_axis(lower)
     prefix = _common_prefix([each.name for each in comparison.workloads])
     names = [short(each.name[len(prefix) :], 24) for each in comparison.workloads]
@@ -125,20 +129,19 @@ def _draw_latencies(figure: Picture, comparison: Comparison) -> None:
         each = interval(row, column)
         return None if each is None else scale * each.value
 
-    drawn = _draw_bars(left, comparison, value, ".3g", len(names), top)
+    base = _bases(comparison, value, len(names))
+    drawn = _draw_bars(left, comparison, value, ".3g", len(names), top, base)
     _draw_bars(right, comparison, _utilization(comparison), ".1f", 1)
     few: list[int] = []
     for row, column in places:
         known = interval(row, column)
         if known is not None and known.half_width is not None:
-            middle = _place(row, column, machines)
-            left.errorbar(
-                middle, scale * known.value, scale * known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2
-            )
+            middle, size = _place(row, column, machines), scale / (base[row] if base else 1.0)
+            left.errorbar(middle, size * known.value, size * known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2)
         elif known is not None:
             few.append(row)
-    _scale(left, [high for row, column in places if (high := top(row, column))])
-    left.set_ylabel(f"latency ({unit})")
+    _scale(left, comparison, top, len(names), base)
+    left.set_ylabel(_ratio(comparison, "latency", unit, base))
     _percent_axis(right)
     _groups(left, len(names))
     _groups(right, 1)
@@ -168,8 +171,30 @@ def _place(row: int, column: int, machines: int) -> float:
     return row - 0.42 + (column + 0.5) * 0.84 / machines
 
 
+def _bases(comparison: Comparison, value: Value, rows: int) -> list[float]:
+    """What the bars of each group are ratios to, if values differ much: its first known value. Else nothing."""
+    known = [
+        [each for column, _ in enumerate(comparison.machines) if (each := value(row, column))] for row in range(rows)
+    ]
+    every = [each for group in known for each in group]
+    differ = bool(every) and max(every) > _LOG_FROM * min(every)
+    return [group[0] if group else 1.0 for group in known] if differ else []
+
+
+def _ratio(comparison: Comparison, what: str, unit: str, base: Sequence[float]) -> str:
+    """The label of the axis of a quantity, or of its ratios."""
+    plain = what if what == unit else f"{what} ({unit})"
+    return f"{what}, ratio to {short(comparison.machines[0].name, 24)}\n(numbers: {unit})" if base else plain
+
+
 def _draw_bars(
-    panel: Axes, comparison: Comparison, value: Value, form: str, rows: int, top: Value | None = None
+    panel: Axes,
+    comparison: Comparison,
+    value: Value,
+    form: str,
+    rows: int,
+    top: Value | None = None,
+    base: Sequence[float] = (),
 ) -> list[BarContainer]:
     """The bars of all machines in so many groups, one container a machine; numbers stand above `top`, or the bars."""
     machines = len(comparison.machines)
@@ -179,7 +204,10 @@ def _draw_bars(
         style = job_style(column)
         places = [_place(row, column, machines) for row in range(rows)]
         values = [value(row, column) for row in range(rows)]
-        bars = panel.bar(places, [each or 0.0 for each in values], 0.9 * width, color=style.fill, linewidth=0)
+        # a logarithmic axis has no zero: bars begin at the ratio 1
+        foot = 1.0 if base else 0.0
+        high = [each / own - foot if each else 0.0 for each, own in zip(values, base or [1.0] * rows, strict=True)]
+        bars = panel.bar(places, high, 0.9 * width, bottom=foot, color=style.fill, linewidth=0)
         for bar in bars:
             if machine.published:
                 bar.set(facecolor=_lighter(style.fill), edgecolor=_DARK, hatch="//////", linewidth=0.5)
@@ -190,6 +218,7 @@ def _draw_bars(
         if rows * machines <= _MOST_NUMBERS * min(1.0, inches / letters(_INCHES_NUMBERED)):
             texts = ["–" if each is None else format(each, form) for each in values]
             tops = values if top is None else [top(row, column) for row in range(rows)]
+            tops = [each and max(1.0, each / own) for each, own in zip(tops, base, strict=True)] if base else tops
             _write_numbers(panel, places, tops, texts, 90 if rows * machines > 8 else 0)
     return containers
 
@@ -213,13 +242,15 @@ def _write_numbers(
         )
 
 
-def _scale(panel: Axes, values: Sequence[float]) -> None:
-    """A logarithmic axis where the values differ much; room for the numbers above the bars."""
-    if values and max(values) / min(values) > _LOG_FROM:
+def _scale(panel: Axes, comparison: Comparison, value: Value, rows: int, base: Sequence[float]) -> None:
+    """A logarithmic axis of ratios; room for the numbers above the bars."""
+    places = ((row, column) for row in range(rows) for column, _ in enumerate(comparison.machines))
+    values = [each / (base[row] if base else 1.0) for row, column in places if (each := value(row, column))]
+    if base:
         panel.set_yscale("log")
         panel.set_ylim(0.5 * min(values), 4 * max(values))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.axhline(1, color=_DARK, linewidth=0.8)
+        write_out(panel.yaxis)
     else:
         panel.set_ylim(0, 1.18 * max(values, default=1.0))
 

@@ -225,6 +225,7 @@ def _verdict(comparison: Comparison, base: Latencies | None, other: Latencies | 
 
 
 _BY_LATER_STEPS = "speed-up by later steps"
+_COMPARED = "compared with"
 
 
 def _document(comparison: Comparison) -> Document:
@@ -289,7 +290,8 @@ def _each(comparison: Comparison) -> Iterator[Section]:
     """
     rows = range(len(comparison.workloads))
     means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
-    for title, cell in _figures(comparison).items():
+    *figures, (_, evidence) = _figures(comparison).items()
+    for title, cell in figures:
         if title in ("mean latency ms", "p99 latency ms", _per_thousand(comparison)):
             continue
         shown = {}
@@ -297,8 +299,10 @@ def _each(comparison: Comparison) -> Iterator[Section]:
             own = [cell(row, column) for row in rows]
             if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
                 mean = [_short(means[title](column)) or "-"] if title in means else []
+                mean += [evidence(0, column) or "-"] if title == "cycles" else []
                 shown[column] = [*(text or _mark(comparison, row, column) for row, text in enumerate(own)), *mean]
         labels = [*(each.name for each in comparison.workloads), *(["geometric mean"] if title in means else [])]
+        labels += [_COMPARED] if title == "cycles" else []
         yield Section.of(_table(comparison, labels, shown), title=title.upper())
 
 
@@ -380,7 +384,7 @@ def _per_thousand(comparison: Comparison) -> str:
 def _figures(comparison: Comparison) -> dict[str, Cell]:
     """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
     entries, by_latency, first = comparison.entries, comparison.by_latency, _has_first_steps(comparison)
-    latencies = {} if comparison.each else latency_figures(comparison)
+    latencies, stamps = {} if comparison.each else latency_figures(comparison), comparison.stamps
 
     def of(name: str) -> Cell:
         def cell(row: int, column: int) -> str | None:
@@ -420,6 +424,7 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         _per_thousand(comparison): ratio(comparison.tops_per_1000_pes),
         "most lost to": loss,
         "ratio of makespans": ratio(comparison.speedup) if by_latency else None,
+        _COMPARED: lambda _, column: None if column >= len(stamps) else stamps[column].compared.partition(",")[0],
     }
     return {title: cell for title, cell in shown.items() if cell is not None}
 

@@ -13,7 +13,7 @@ from lstmsim.model.figures import MainUnit
 from lstmsim.model.scenario import ARRIVING
 from lstmsim.report.results import Table
 from lstmsim.report.stability import Stability
-from lstmsim.report.stamp import Stamp
+from lstmsim.report.stamp import NO_SILICON, Stamp
 from lstmsim.studies.compare.device_fits import DeviceFit
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.intervals import Interval
@@ -234,6 +234,11 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     device_fits: tuple[DeviceFit, ...] = ()
     stamps: tuple[Stamp, ...] = field(default=(), compare=False, repr=False)
     stability: Stability | None = None
+
+    def compared_with(self) -> list[str]:
+        """Say of which chips silicon stands behind nothing; a row of the table has what each was compared with."""
+        named = [one.name for one, stamp in zip(self.machines, self.stamps, strict=False) if not stamp.silicon]
+        return [f"{NO_SILICON.capitalize()}: {', '.join(named)}. More: --stamp."] if named else []
 
     @property
     def part(self) -> str:

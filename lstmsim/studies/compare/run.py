@@ -172,11 +172,10 @@ def compared(
 
 
 def _stamp(scenario: Scenario, chip: Chip, rows: Sequence[Row], entries: Sequence[Entry]) -> Stamp:
-    """The stamp of a chip with the jobs that it ran."""
-    ran = [job for (_, jobs), entry in zip(rows, entries, strict=True) if entry.known for job in jobs]
-    if not ran:
-        return stamp_of(chip)
-    return stamp_of_scenario(as_it_can(replace(scenario, chip=chip, jobs=tuple(ran)))[0])
+    """The stamp of a chip with the jobs that it ran; of several rows, the first that lies outside what was compared."""
+    ran = [jobs for (_, jobs), entry in zip(rows, entries, strict=True) if entry.known]
+    stamps = [stamp_of_scenario(as_it_can(replace(scenario, chip=chip, jobs=jobs))[0]) for jobs in ran]
+    return next((each for each in stamps if each.outside), stamps[0] if stamps else stamp_of(chip))
 
 
 def _at_clocks(scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock) -> dict[float, Scenario | str]:

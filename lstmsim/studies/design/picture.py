@@ -7,7 +7,8 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from lstmsim.report.pictures.figures import Picture, drawn, letters, short, write_out
+from lstmsim.report.figures_text import labelled
+from lstmsim.report.pictures.figures import WIDE, Picture, drawn, letters, short, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.design.result import Design
 
@@ -49,25 +50,30 @@ def plot_design(result: Design, path: str | os.PathLike[str] | None = None, *, l
 
 
 def _front(axes: Axes, result: Design) -> None:
-    """Nothing between two points of the front was better: the line is a step."""
+    """Nothing between two points of the front was better: the line is a step. As in sweeps the first objective is y."""
     seen = np.array(result.seen).reshape(-1, len(result.names))
     best = np.array([each.objective for each in result.best]).reshape(-1, len(result.names))
-    axes.scatter(seen[:, 0], seen[:, 1], s=10, color=_SEEN, label=f"simulated ({len(seen):,})")
+    axes.scatter(seen[:, 1], seen[:, 0], s=10, color=_SEEN, label=f"simulated ({len(seen):,})")
     if len(result.names) == 2:
-        axes.step(best[:, 0], best[:, 1], where="post", color=_BEST, linewidth=1)
+        step = best[np.lexsort((best[:, 0], best[:, 1]))]
+        axes.step(step[:, 1], step[:, 0], where="post", color=_BEST, linewidth=1)
     sure = "" if result.proven else ", not proven"
-    axes.scatter(best[:, 0], best[:, 1], s=26, color=_BEST, label=f"front ({len(best):,}{sure})", zorder=3)
+    axes.scatter(best[:, 1], best[:, 0], s=26, color=_BEST, label=f"front ({len(best):,}{sure})", zorder=3)
     for each in result.best if len(result.best) <= _NAMED else ():
         axes.annotate(
             f"{each.point:,}",
-            (each.objective[0], each.objective[1]),
+            (each.objective[1], each.objective[0]),
             xytext=(4, 4),
             textcoords="offset points",
             fontsize=letters(8),
         )
-    rest = f"; not drawn: {', '.join(result.names[2:])}" if len(result.names) > 2 else ""
-    axes.set_xlabel(result.names[0] + rest)
-    axes.set_ylabel(result.names[1])
+    rest = f"; not drawn: {', '.join(map(labelled, result.names[2:]))}" if len(result.names) > 2 else ""
+    axes.set_xlabel(labelled(result.names[1]) + rest)
+    axes.set_ylabel(labelled(result.names[0]))
+    for values, axis, scale in ((seen[:, 1], axes.xaxis, axes.set_xscale), (seen[:, 0], axes.yaxis, axes.set_yscale)):
+        if len(values) and values.min() > 0 and values.max() >= WIDE * values.min():
+            scale("log")
+        write_out(axis)
 
 
 def _proof(figure: Picture, axes: Axes, result: Design) -> None:
@@ -83,7 +89,7 @@ def _proof(figure: Picture, axes: Axes, result: Design) -> None:
         said = f"best: {own:,.4g}" if own < 1000 else f"best: {own:,.0f}"
         axes.axhline(own, color=_BEST, linewidth=1, label=said + ("" if result.proven else ", not proven"))
     axes.set_xlabel(figure.folded("designs that keep the rules and may fit, in the order of their bounds", 9, 0.8))
-    axes.set_ylabel(result.names[0])
+    axes.set_ylabel(labelled(result.names[0]))
     # the first designs decide
     axes.set_xscale("log")
     if len(bounds) and bounds[0, 1] > 0 and bounds[-1, 1] > 20 * bounds[0, 1]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lstmsim.report.document import Document, Section, Text, facts, grid, remark
 from lstmsim.report.results import Forms, picked, plain
+from lstmsim.studies.design.judge import DOUBT
 from lstmsim.studies.design.result import Alike, Choice, Design, More, written
 
 #: Unit of what is minimised, and how its number is written.
@@ -107,7 +108,8 @@ def _document(result: Design) -> Document:
 def _space(result: Design) -> Section:
     rows = [[key, len(values), _listed(values)] for key, values in result.axes.items()]
     fixed = f"set beside them: {', '.join(result.fixed)}" if result.fixed else None
-    return Section.of(grid(["<key", "values", "<"], rows), fixed, title=f"SPACE: {result.space:,} designs")
+    held = "not in this space: schedules (the order of layers and steps stays as in the scenario)"
+    return Section.of(grid(["<key", "values", "<"], rows), fixed, held, title=f"SPACE: {result.space:,} designs")
 
 
 def _listed(values: Sequence[Any]) -> str:
@@ -167,9 +169,11 @@ def _found(result: Design) -> Iterator[Section]:
 
 
 def _counts(result: Design) -> Section:
+    unfit = result.does_not_fit
     groups = (
         ("breaks a rule", result.infeasible),
-        ("does not fit", result.does_not_fit),
+        ("does not fit", {why: count for why, count in unfit.items() if not why.startswith(DOUBT)}),
+        ("fit cannot be told", {why[len(DOUBT) :]: count for why, count in unfit.items() if why.startswith(DOUBT)}),
         ("not accurate enough", result.inaccurate),
         ("clock cannot be told", result.untimed),
         ("ruled out by a bound", result.pruned),
@@ -233,9 +237,9 @@ def _more(more: More, result: Design) -> str:
     rest = "" if more.complete else " (not all designs that it brings were looked at)"
     if more.best is None:
         return f"{start}would buy nothing in this space{rest}"
-    name, own = result.names[0], more.best.objective[0]
-    change = _change(own, result.best[0].objective[0], result)
-    return f"{start}would buy {_said(name, own)} ({change}): {words_of(more.best.values)}{rest}"
+    name, own, now = result.names[0], more.best.objective[0], result.best[0].objective[0]
+    change = f"{_said(name, now)} to {_said(name, own)} ({_change(own, now, result)})"
+    return f"{start}would take the best from {change}: {words_of(more.best.values)}{rest}"
 
 
 def _choice(each: Choice) -> dict[str, Any]:
@@ -286,7 +290,9 @@ FORMS = Forms(
     _data,
     _document,
     _records,
-    axes=lambda result: result.names if len(result.names) > 1 else ("point", *result.names),
+    axes=lambda result: (
+        (*result.names[1::-1], *result.names[2:]) if len(result.names) > 1 else ("point", *result.names)
+    ),
     picture="lstmsim.studies.design.picture:plot_design",
     headed=True,
 )

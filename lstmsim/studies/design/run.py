@@ -81,7 +81,7 @@ def design(request: DesignRequest) -> Design:
     judge.refuse(scenario)
     clock = _model(request, scenario, there) if request.told else None
     least = None if request.accuracy_db is None else Least(scenario, request.accuracy_db)
-    axes, fixed = (request.axes, ()) if request.axes else default_space(scenario, there, request.overrides)
+    axes, fixed = (request.axes, ()) if request.axes else default_space(scenario, there, tuple(request.overrides))
     study = None if request.trials is None else optuna_study()
     space = space_of(source, axes, [*fixed, *request.overrides], MAX_POINTS if study is None else MOST)
     if request.announce is not None:

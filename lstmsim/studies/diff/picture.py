@@ -36,7 +36,8 @@ from lstmsim.studies.simulate.picture import (
 _BARS, _CORES, _ROWS = 10, 2, 14
 #: Share of the picture's width that titles of panels have.
 _PANEL = 0.7
-_LESS, _MORE, _ALL, _MARK = "#0072B2", "#D55E00", "#33434D", "#B0420A"
+#: Signs are shades of grey: colours are jobs.
+_LESS, _MORE, _ALL, _MARK = "#D0D5D9", "#8A949B", "#33434D", "#B0420A"
 
 
 def plot_diff(diff: Diff, path: Path | None = None, *, look: Look = SCREEN) -> Picture:
@@ -71,14 +72,14 @@ def _draw(figure: Picture, diff: Diff) -> None:
     width = axes_inches(figure)
     waterfall, *panels = figure.subplots(3, 1, height_ratios=inches)
     # letters of a name in front of a bar: names and bars share the width
-    wide = 48 if figure.look == SCREEN else int(0.4 * 72 * figure.get_size_inches()[0] / (0.6 * letters(7)))
+    wide = 64 if figure.look == SCREEN else int(0.4 * 72 * figure.get_size_inches()[0] / (0.6 * letters(7)))
     _waterfall(waterfall, diff, wide, _side(figure.look))
     for side, (axes, timeline, view, rows) in enumerate(zip(panels, timelines, views, heights, strict=True)):
         centres = set_rows(axes, view, rows)
         if len(view) > SPAN_LIMIT:
             draw_fractions(axes, timeline, view, centres, rows)
         else:
-            draw_spans(axes, view, centres, rows, width)
+            draw_spans(axes, view, centres, rows)
             draw_labels(axes, timeline, view, centres, width)
         left_out = f"; not shown: {view.left_out}" if view.left_out else ""
         name = f"{'AB'[side]}: {short(diff.names[side], 70)}, {diff.makespan_cycles[side]:,} cycles{left_out}"
@@ -94,7 +95,7 @@ def _draw(figure: Picture, diff: Diff) -> None:
         panels[0].set_title(text, loc="right", fontsize=letters(8), color=_MARK)
     panels[0].set_xlabel("")
     said = short(headline(diff), 400)
-    figure.head([textwrap.fill(said, 120) if figure.look == SCREEN else said])
+    figure.head([textwrap.fill(said, 104) if figure.look == SCREEN else said])
     job, state = (np.concatenate([getattr(each, name) for each in views]) for name in ("job", "state"))
     set_legend(figure, timelines[0], replace(views[0], job=job, state=state))
 
@@ -134,6 +135,8 @@ def _waterfall(axes: Axes, diff: Diff, wide: int, side: Any) -> None:
     axes.set_ylim(len(changes) - 0.5, -0.5)
     axes.use_sticky_edges = False
     axes.margins(x=0.06)
+    if levels[-1] == max(levels) == min(levels):
+        axes.set_xlim(-1, 1)
     axes.set_title("The critical path: B - A in cycles", loc=side, fontsize=letters(8))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, **ticks(axes)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+,.0f}" if value else "0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +43,15 @@ class Pricing:
         if quicker:
             few = ", ".join(quicker[:2]) + (f" and {len(quicker) - 2} more" if len(quicker) > 2 else "")
             return Price(f"not known: no source says what less {few} costs")
-        return self._on_device(change.chip, self.on) if self.on is not None else self._in_multipliers(change.chip)
+        price = self._in_multipliers(change.chip) if self.on is None else self._on_device(change.chip, self.on)
+        return replace(price, multipliers=self._multipliers(change.chip) - self._multipliers(self.scenario.chip))
+
+    @property
+    def misfit(self) -> str:
+        """That the chip does not fit the device, in a sentence; empty if it fits or nobody can tell."""
+        if self.on is None or self._now is None or self._now.fits is not False:
+            return ""
+        return f"{self.scenario.chip.name} on {self.on.name} {self._now.verdict}; no such chip can be built there."
 
     def _changed(self, chip: Any) -> list[KeyValue]:
         before = {each.path: set(each.values) for each in key_values(self.scenario.chip)}

@@ -62,7 +62,7 @@ def fit(request: FitRequest) -> Fits:
     return Fits(fits, energy(loaded) if request.with_energy else ())
 
 
-def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
+def energy(scenario: Source, *, overrides: Overrides = ()) -> tuple[Energy, ...]:
     """Give the relative energy of each distinct job of a scenario, from a cited table of operations.
 
     >>> energy({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]})[0].steps

@@ -449,7 +449,9 @@ def _legend(plan: FusionPlan) -> list[Patch | Line2D]:
 
 
 def _marks(plan: FusionPlan, stages: list[Stage]) -> Iterator[Patch | Line2D]:
-    yield Patch(facecolor="#E6E6E6", edgecolor="#999999", linewidth=0.5, label="pale: inlined where it is read")
+    # the pale colour of the first group that has any
+    pale = next((_look_of(at, 0)[1] for at, each in enumerate(plan.subgraphs) if each.groups), "#FFFFFF")
+    yield Patch(facecolor=pale, edgecolor="#999999", linewidth=0.5, label="pale: inlined where it is read")
     if any(each.grid_barrier for each in stages):
         yield Line2D([], [], color=BARRIER, linewidth=2.5, label="above a box: all blocks meet before it")
     if any(each.kernel.end_barrier for each in plan.subgraphs):

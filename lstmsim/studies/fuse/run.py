@@ -181,7 +181,7 @@ def plot_kernels(report: FusionReport, path: Path | None = None, *, look: Look =
 
     >>> from lstmsim import plot_kernels, run_fusion
     >>> plot_kernels(run_fusion("softmax")).caption
-    'softmax by stitch on v100: 6,710 cycles'
+    'softmax by stitch on v100: 6,710 cycles; 16 of 80 cores run no block, and have no row'
     """
     from lstmsim.report.pictures import figures as plots
 

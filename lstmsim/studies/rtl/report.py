@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.report.document import Column, Document, Piece, Section, facts, grid
+from lstmsim.report.document import Column, Document, Piece, Section, facts, grid, remark
 from lstmsim.report.results import Forms, picked
 from lstmsim.studies.rtl.result import GROUPS, Compared, Difference
 from lstmsim.studies.rtl.synthesis import RESOURCES, estimated, fitted
@@ -141,14 +141,18 @@ def synthesis_sections(scenario: Scenario, synthesis: Synthesis, table: tuple[in
     family = synthesis.family
     columns: list[str | Column] = ["<", "<unit", f"fit ({family.device})", family.name]
     columns.append(Column("error of fit", missing=""))
-    parts = [
-        (name, *(f"{yosys:,} ({'-' if fit is None else f'{fit:,}'})" for fit, yosys in counts.values()))
-        for name, counts in _parts(scenario, synthesis, table).items()
-    ]
+    parts = [(part.name, *family.counts(part.cells).values()) for part in synthesis.parts]
     return [
         Section.of(grid(columns, rows), title=f"{synthesis.version}, {family.command}:"),
         Section.of(*family.notes),
-        grid(["<part", *(f"{each} (fit)" for each in RESOURCES)], parts),
+        Section.of(
+            grid(["<part", *RESOURCES], parts),
+            remark(
+                "Parts are Yosys' count alone: it moves logic and registers across the borders of parts, so only the "
+                "whole can be compared with `lstmsim fit` (docs/rtl.md, section 8, has the differences by part)."
+            ),
+            title="PARTS, as Yosys names its cells:",
+        ),
     ]
 
 

@@ -164,7 +164,7 @@ def search(request: SearchRequest) -> SearchResult:
     """
     scenario, npe = request.scenario, int(request.npe)
     if not isinstance(scenario, Scenario):
-        scenario = load_for_search(file_or_data(scenario), request.overrides)
+        scenario = load_for_search(file_or_data(scenario), tuple(request.overrides))
     searched = _searched(scenario, npe, None if request.core is None else int(request.core))
     able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
     models = list(dict.fromkeys(able))

@@ -269,4 +269,5 @@ FORMS = Forms(
     axes=lambda _: ("load", f"p{_SHOWN:g}_ms", "machine", "line"),
     baseline=_baseline,
     picture="lstmsim.studies.serve.picture:plot_load_latency",
+    headed=True,
 )

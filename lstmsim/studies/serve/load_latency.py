@@ -180,7 +180,7 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     ([0.2, 0.4], True)
     """
     requests, share, loads = request.requests, request.until_half_width, request.loads
-    scenario, overrides = drawn_anew(request.scenario), request.overrides
+    scenario, overrides = drawn_anew(request.scenario), tuple(request.overrides)
     shares = loads_of(loads if isinstance(loads, str) else ",".join(repr(float(each)) for each in loads))
     base = load_scenario(scenario, overrides)
     named = [names_of(each) for each in (request.policies, request.chips, request.placements)]

@@ -284,7 +284,7 @@ def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
         panel.set_ylim(max(each for each in _FLOORS if each <= min(lowest, default=0)), 100)
     else:
         _entitle(panel, "requests done")
-        panel.set_ylabel("throughput (1,000/s)")
+        panel.set_ylabel("throughput (1,000 requests/s)")
         panel.set_ylim(bottom=0)
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)

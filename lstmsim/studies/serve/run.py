@@ -219,10 +219,10 @@ def serve(request: ServeRequest) -> Served:
     """
     scenario, requests, share = drawn_anew(request.scenario, rates=False), request.requests, request.until_half_width
     check_wanted(request.percentiles, share)
-    asked = load_requests(scenario, request.overrides, requests)
+    asked = load_requests(scenario, tuple(request.overrides), requests)
     goes_on = any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
     if requests is None and share is not None and goes_on:
-        asked = load_requests(scenario, request.overrides, MOST_REQUESTS)
+        asked = load_requests(scenario, tuple(request.overrides), MOST_REQUESTS)
     return serve_loaded(
         asked,
         rows=request.rows,

@@ -13,6 +13,7 @@ from lstmsim.files.scenario.scenario_file import Opened
 from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.shared.objects import check_parts, is_chip, plain_of, ready_jobs, with_networks
+from lstmsim.studies.shared.request import CLOCK_MODEL, Overrides, assignments
 from lstmsim.studies.shared.request import Path as Path
 from lstmsim.studies.shared.request import Source as Source
 
@@ -27,13 +28,11 @@ _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "s
 AtClock = Callable[[float], Scenario]
 
 
-def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
+def load_scenario(source: Source, overrides: Overrides = ()) -> Scenario:
     """Read a scenario from a file, or from the same keys as a mapping.
 
     source: a path, a mapping, or a `Scenario`.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-
-    `InputError` with every mistake.
+    overrides: texts like `"chip.cores.0.ep=16"`, or a mapping from such paths to values.
 
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
     >>> scenario.jobs[0].name
@@ -41,19 +40,20 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
     """
     from lstmsim.files.scenario import scenario_file
 
+    changes: Sequence[str] = assignments(overrides)
     if isinstance(source, Scenario):
-        if overrides:
+        if changes:
             text = "overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace"
             raise InputError(Mistake("overrides", text))
         return source
     if isinstance(source, Opened):
-        return scenario_file.load_scenario(source, overrides)
+        return scenario_file.load_scenario(source, changes)
     if not isinstance(source, Mapping):
-        return scenario_file.load_scenario(file_of(source), overrides)
+        return scenario_file.load_scenario(file_of(source), changes)
     if _has_jobs(source):
-        return load_scenario(_built(source), overrides)
+        return load_scenario(_built(source), changes)
     plain, networks = plain_of(source)
-    return with_networks(scenario_file.load_scenario(plain, overrides), networks)
+    return with_networks(scenario_file.load_scenario(plain, changes), networks)
 
 
 def file_of(source: object) -> Path:
@@ -163,7 +163,7 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
     return with_numbers(replace(loaded, **kept))
 
 
-def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:
+def load_at_clocks(source: Source, overrides: Overrides = ()) -> tuple[Scenario, AtClock]:
     """Read a scenario, and give a function from another clock of its chip to the scenario at that clock.
 
     Arrivals by the second come at other cycles there. A ready-made scenario has its arrivals in cycles, which are the
@@ -193,10 +193,10 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
         clock = f"chip.frequency_mhz={frequency_mhz!r}"
         return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name)
 
-    return scenario_from_document(copy.deepcopy(document), overrides, name), at_clock
+    return scenario_from_document(copy.deepcopy(document), tuple(overrides), name), at_clock
 
 
-def load_clocked(source: Source, overrides: Sequence[str], clock: Path | None) -> Scenario:
+def load_clocked(source: Source, overrides: Overrides, clock: Path | None) -> Scenario:
     """Read a scenario at a clock that is asked for, was built or is predicted; its chip says where it comes from.
 
     Arrivals by the second come at other cycles at another clock, and so do transfers of memories in GB/s.
@@ -211,7 +211,6 @@ def load_clocked(source: Source, overrides: Sequence[str], clock: Path | None) -
     if clock is None:
         return load_scenario(source, overrides)
     from lstmsim.studies.board.build import clock_of, clock_told
-    from lstmsim.studies.shared.request import CLOCK_MODEL
 
     own, at_clock = load_at_clocks(source, overrides)
     mhz, said = clock_told(own) if clock == CLOCK_MODEL else clock_of(os.fspath(clock))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake, refuse
@@ -64,7 +64,7 @@ def _plain(word: str) -> Any:
     return _WORDS.get(word, word)
 
 
-def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
+def chip_of(chip: Path | Chip, overrides: Collection[str]) -> Chip:
     """The chip of a name, a file, or itself, with texts like `partitions=8` that change what its file says."""
     from lstmsim.files.yaml.document import LABEL
     from lstmsim.machines.registry import target_of

@@ -12,16 +12,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
+from json import dumps
 from numbers import Integral, Real
 from os import PathLike, fspath
 from sys import modules
+from textwrap import indent
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
+    NewType,
     ParamSpec,
     TypeVar,
     Union,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip, Scenario
 else:
     # who takes a value that is no path says what is wrong with it
-    Chip = Scenario = Any
+    Chip, Scenario = NewType("Chip", object), NewType("Scenario", object)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,14 +55,14 @@ Source = Annotated[
     Key("File of the scenario; in Python also its keys as a mapping, or a Scenario."),
 ]
 Overrides = Annotated[
-    Sequence[str],
+    Sequence[str] | Mapping[str, Any],
     Key(
         "Change a value of the scenario, like chip.cores.0.ep=16.", flag="--set", metavar="PATH=VALUE", repeatable=True
     ),
 ]
 ChipSource = Annotated[Path | Chip, Key("Name of a preset, or file of a chip.", metavar="CHIP")]
 ChipOverrides = Annotated[
-    Sequence[str],
+    Sequence[str] | Mapping[str, Any],
     Key(
         "Change a value of the chip, like frequency_mhz=2000.", flag="--chip-set", metavar="PATH=VALUE", repeatable=True
     ),
@@ -201,10 +204,20 @@ def _checked(request: Any) -> Any:
     """The request with tuples in place of lists; `InputError` with every mistake."""
     keys = keys_of(type(request))
     given = {name: getattr(request, name) for name in keys}
+    given |= {name: assignments(given[name], name) for name in keys if keys[name].key.metavar == "PATH=VALUE"}
     made = {name: _as_tuple(value, keys[name].type) for name, value in given.items()}
     refuse(each for name, value in made.items() for each in _wrong(name, value, keys[name].type, keys[name].key))
-    changed = {name: value for name, value in made.items() if value is not given[name]}
+    changed = {name: value for name, value in made.items() if value is not getattr(request, name)}
     return replace(request, **changed) if changed else request
+
+
+def assignments(given: Any, name: str = "overrides") -> Any:
+    """Give a mapping from paths to values as texts `PATH=VALUE`, and anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    refuse(Mistake(name, f"must have paths as keys, got {show(path)}") for path in given if not isinstance(path, str))
+    write = partial(dumps, ensure_ascii=False, default=lambda each: getattr(each, "tolist", lambda: str(each))())
+    return tuple(f"{path}={write(value)}" for path, value in given.items())
 
 
 def _as_tuple(value: Any, hint: Any) -> Any:
@@ -269,7 +282,7 @@ def called(function: F) -> F:
 
     Arguments of plain types are looked at first; of those that take an object of lstmsim, the function knows where one
     comes from, and they are looked at where it fails. A function of a request checks its arguments itself; here its
-    documentation gets the meaning of each.
+    signature gets types without keys, and its documentation the meaning of each.
     """
 
     request = getattr(function, "request", None)
@@ -290,14 +303,47 @@ def called(function: F) -> F:
                 raise
             raise InputError(mistakes) from error
 
-    if request is not None:
-        call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{arguments_text(request)}"
+    call.__doc__, call.__signature__ = _documentation(function, request), _signature(function, request)  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
-def arguments_text(request: type) -> str:
-    """The meaning of each field of a request, a line for each."""
-    return "\n".join(f"{name}: {sentence_of(each)}" for name, each in keys_of(request).items())
+_Unquoted = type("_Unquoted", (str,), {"__repr__": str.__str__})
+
+
+def _signature(function: Callable[..., Any], request: type | None) -> inspect.Signature:
+    """The signature with types as people write them; a name that only a type checker imports stays."""
+    given, keys = inspect.signature(function), {} if request is None else keys_of(request)
+    made = []
+    for name, each in given.parameters.items():
+        hint = keys[name].type if name in keys else hint_of(function, name)
+        typed = _typed(Source).join(str(each.annotation).split("Source")) if hint is object else _typed(hint)
+        made.append(each.replace(annotation=_Unquoted(typed)))
+    return given.replace(parameters=made, return_annotation=_Unquoted(given.return_annotation))
+
+
+def _typed(hint: Any) -> str:
+    """A type without keys, modules, and the types of a function's arguments."""
+    hint = unwrapped(hint)[0]
+    outer, parts = get_origin(hint) or hint, get_args(hint)
+    if outer in (Union, UnionType):
+        return " | ".join(map(_typed, parts))
+    name: str = "None" if outer is NoneType else "..." if outer is ... else getattr(outer, "__name__", str(outer))
+    return name if not parts or name in ("Callable", "PathLike") else f"{name}[{', '.join(map(_typed, parts))}]"
+
+
+def _documentation(function: Callable[..., Any], request: type | None) -> str:
+    """The docstring with arguments, result, errors and examples under the heads that tools know."""
+    parts: dict[str, list[str]] = {"": [], "Args": [], "Returns": [], "Raises": [], "Examples": []}
+    for block in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
+        heads = {"Args": r"[a-z_]\w*(, [a-z_]\w*)*: ", "Raises": r"`\w+Error`", "Examples": ">>>"}
+        parts[next((head for head, text in heads.items() if re.match(text, block)), "")].append(block)
+    parts["Args"] += [f"{name}: {sentence_of(each)}" for name, each in (keys_of(request) if request else {}).items()]
+    result = hint_of(function, "return")
+    said = [(inspect.getdoc(result) or "").split("\n\n")[0]] if _of_lstmsim(result) else []
+    parts["Returns"] = [": ".join([str(function.__annotations__["return"]), *said])]
+    parts["Raises"] = parts["Raises"] or ["`InputError` with every mistake."]
+    texts = [f"{head}:\n{indent(chr(10).join(blocks), '    ')}" for head, blocks in parts.items() if head and blocks]
+    return "\n\n".join([*parts[""], *texts])
 
 
 def sentence_of(each: Described, more: str = "") -> str:

@@ -178,6 +178,9 @@ def stamp_of(chip: Chip, jobs: Sequence[Job] = (), *, bits: bool = False, varied
         tuple(each.path for each in values if each.fitted),
         tuple(varied),
         f"{chip.frequency_mhz:g} MHz, {clock}" if clock else "",
+        compared=evidence.compared,
+        silicon=evidence.silicon,
+        outside=evidence.outside,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,6 @@ _UNIT_HEIGHT = 0.34
 _BINS = 500
 #: Inches of a picture that its rows do not have: their names, and beside it what looks mean.
 _BESIDE, _BELOW = 3.2, 0.9
-_HATCH_INCHES = 0.02
 _LABEL_LIMIT = 300
 
 
@@ -116,15 +115,13 @@ def _style(view: View, state: int, job: int) -> Style:
     return job_style(view.colour_of(job)) if STATES[state] == "busy" else NAMED[STATES[state]].style
 
 
-def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float], inches: float) -> None:
-    """Draw the spans, one collection for each row and look; spans too short to show a hatch have none."""
+def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
+    """Draw the spans, one collection for each row and look."""
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
-    shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / inches
     for row, state, job, indices in view.kinds():
-        style = _style(view, state, job)
-        for start, end in zip(view.start[indices].tolist(), view.end[indices].tolist(), strict=True):
-            look = style if end - start >= shortest else replace(style, hatch="")
-            bars.setdefault((row, look), []).append((start, end - start))
+        lengths = (view.end[indices] - view.start[indices]).tolist()
+        bar = bars.setdefault((row, _style(view, state, job)), [])
+        bar += zip(view.start[indices].tolist(), lengths, strict=True)
     for (row, style), ranges in bars.items():
         axes.broken_barh(
             ranges,
@@ -207,7 +204,7 @@ def plot(
     cores: Iterable[int] | None = None,
     look: Look = SCREEN,
 ) -> Picture:
-    """Draw a timeline: colour is the job, hatching on grey the cause of a wait."""
+    """Draw a timeline: full colours are jobs, pale hatched ones causes of waits."""
     with drawn(path, look=look) as figure:
         _draw(figure, timeline, view_of(timeline, start, end, cores))
     return figure
@@ -222,7 +219,7 @@ def _draw(figure: Picture, timeline: Timeline, view: View) -> None:
     if len(view) > SPAN_LIMIT:
         draw_fractions(upper, timeline, view, centres, heights)
     else:
-        draw_spans(upper, view, centres, heights, axes_inches(figure))
+        draw_spans(upper, view, centres, heights)
         draw_labels(upper, timeline, view, centres, axes_inches(figure))
     busy = _draw_utilization(lower, timeline, view, axes_inches(figure))
     set_time(upper, lower, view.start_cycle, view.end_cycle, timeline.frequency_mhz)

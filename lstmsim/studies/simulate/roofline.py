@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from lstmsim.studies.simulate.run import Run
 
 _MOST_NAMED = 16
 _ROOF = "#333333"
+#: Logarithm of the ratio of two rates below which their marks would cover each other.
+_NEAR = 0.05
 _COLUMNS = ("jobs", "layer", "macs", "cycles", "macs_per_cycle", "macs_per_weight", "macs_per_byte")
 
 
@@ -108,7 +110,7 @@ def plot_roofline(result: Run, path: str | os.PathLike[str] | None = None, *, lo
     peak = sum(core.peak for core in chip.core_figures)
     with drawn(path, (7, 4.4), numbers=True, look=look) as figure:
         _draw(figure, points, peak, rate)
-        figure.head(_said(result, points, peak, rate), size=9)
+        figure.head([_said(result, peak, rate)], size=9)
         rows: list[list[Any]] = [
             ["jobs", "layer", "macs", "cycles", "macs_per_cycle", "macs_per_weight", "macs_per_byte"]
         ]
@@ -128,7 +130,7 @@ def _draw(figure: Picture, points: Sequence[RooflinePoint], peak: int, rate: Mem
     low, high = min(*places, ridge) / 4, max(*places, ridge) * 4
     across = np.array(sorted({low, ridge, high}))
     roof = np.full(len(across), float(peak)) if rate is None else np.minimum(peak, across * rate.bytes_per_cycle)
-    panel.plot(across, roof, color=_ROOF, linewidth=1.4)
+    (line,) = panel.plot(across, roof, color=_ROOF, linewidth=1.4)
     panel.text(high, peak, f"{peak:,} a cycle ", ha="right", va="bottom", fontsize=letters(7), color=_ROOF)
     if rate is not None:
         slope = f"  {rate.bytes_per_cycle:,.4g} bytes a cycle"
@@ -136,15 +138,21 @@ def _draw(figure: Picture, points: Sequence[RooflinePoint], peak: int, rate: Mem
         panel.text(middle, middle * rate.bytes_per_cycle, slope, va="top", fontsize=letters(7), color=_ROOF)
     names = list(dict.fromkeys(each.name for each in points))
     handles = []
-    for place, each in zip(places, points, strict=True):
+    reached = [each.macs / each.cycles for each in points]
+    for number, (place, each) in enumerate(zip(places, points, strict=True)):
         marker = MARKERS[(each.layer or 0) % len(MARKERS)]
         colour = job_style(names.index(each.name)).fill
-        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "markersize": 6.5}
-        handles += panel.plot([place], [each.macs / each.cycles], markeredgecolor="#222222", **look)
+        # of points at one place the first is the largest: the others lie on it
+        below = sum(
+            abs(log(reached[number] / reached[other])) < _NEAR and place == places[other]
+            for other in range(number + 1, len(points))
+        )
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "markersize": 6.5 + 4 * below}
+        handles += panel.plot([place], [reached[number]], markeredgecolor="#222222", **look)
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xlim(low, high)
-    panel.set_ylim(min(min(each.macs / each.cycles for each in points), roof.min()) / 2, 2.5 * peak)
+    panel.set_ylim(min(*reached, roof.min()) / 2, 2.5 * peak)
     panel.set_xlabel(f"multiply-accumulates for each {'weight' if rate is None else 'byte of weights'} that is read")
     panel.set_ylabel("multiply-accumulates a cycle")
     write_out(panel.xaxis)
@@ -154,19 +162,15 @@ def _draw(figure: Picture, points: Sequence[RooflinePoint], peak: int, rate: Mem
     said = [short(each.name, 24) + ("" if each.layer is None else f", layer {each.layer}") for each in points]
     if len(said) > _MOST_NAMED:
         said = [*said[: _MOST_NAMED - 1], f"and {len(said) - _MOST_NAMED + 1:,} more (in the CSV)"]
-    figure.name(handles[: len(said)], said, below=True)
+    known = "the weights are on the chip" if rate is None else "slope: each weight is read once in a time step"
+    whole = ", the whole job" * any(each.layer is None for each in points)
+    figure.name([*handles[: len(said)], line], [*(each + whole for each in said), f"roof ({known})"], below=True)
 
 
-def _said(result: Run, points: Sequence[RooflinePoint], peak: int, rate: MemoryRate | None) -> list[str]:
-    """What the roofs are, and what is not known."""
+def _said(result: Run, peak: int, rate: MemoryRate | None) -> str:
+    """What the roofs are."""
     chip = result.scenario.chip
-    lines = [f"{short(chip.name, 40)}: peak {three_digits(tops(peak, 1, chip.frequency_mhz))} TOPS"]
+    said = f"{short(chip.name, 40)}: peak {three_digits(tops(peak, 1, chip.frequency_mhz))} TOPS"
     if rate is None:
-        lines[0] += ", no memory roof"
-        lines.append("the machine times no memory from which weights come: they lie on the chip")
-    else:
-        lines[0] += f", memory {three_digits(rate.bytes_per_cycle * chip.frequency_mhz / 1000)} GB/s"
-        lines.append("slope: each weight is read once in a time step; above it, weights come from nearer")
-    if any(each.layer is None for each in points):
-        lines.append("traces of this machine do not tell layers apart: a point is a whole job")
-    return lines
+        return f"{said}, no memory roof"
+    return f"{said}, memory {three_digits(rate.bytes_per_cycle * chip.frequency_mhz / 1000)} GB/s"

@@ -19,7 +19,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.runs import runs_of
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.loading import Source, load_clocked
-from lstmsim.studies.shared.request import RandomWeights, takes, wrong_value
+from lstmsim.studies.shared.request import Overrides, RandomWeights, takes, wrong_value
 from lstmsim.studies.shared.stamp import stamp_of_scenario
 from lstmsim.studies.simulate.request import SimulateRequest
 
@@ -117,6 +117,7 @@ class Run:
             planned=target.planned(chip, jobs),
             kernels=target.kernels(chip, jobs),
             stamping=partial(stamp_of_scenario, self.scenario),
+            tracing=partial(trace, self.scenario, engine=self.engine),
         )
 
     @cached_property
@@ -138,6 +139,11 @@ class Run:
         """The report of the run as the terminal shows it."""
         return self.report.to_text()
 
+    __str__ = to_text
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.scenario.name} on {self.scenario.chip.name}>"
+
     def _repr_html_(self) -> str:
         from lstmsim.report.html.markup import element
         from lstmsim.report.results import in_page
@@ -152,8 +158,6 @@ class Run:
 @takes(SimulateRequest)
 def run(request: SimulateRequest) -> Run:
     """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
-
-    `InputError` with every mistake.
 
     >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
@@ -185,8 +189,6 @@ def refuse_long_trace(operations: int) -> None:
 @takes(SimulateRequest)
 def simulate(request: SimulateRequest) -> Report:
     """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
-
-    `InputError` with every mistake.
 
     >>> core = {"npe": 65536, "ep": 32, "vp": 2048}
     >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
@@ -366,7 +368,9 @@ def explain(
 
     prices = pricing(result.scenario, device)
     part, window = _explained_part(result)
-    return replace(explaining(part.scenario, part.program, part.trace, progress, prices), window=window)
+    return replace(
+        explaining(part.scenario, part.program, part.trace, progress, prices), window=window, misfit=prices.misfit
+    )
 
 
 def _explained_part(result: Run) -> tuple[Run, Window | None]:
@@ -403,7 +407,7 @@ def _refuse_explaining(result: Run, instead: str) -> NoReturn:
     raise InputError(Mistake("explain", f"{text}{MAX_TRACE_OPERATIONS:,} are recorded; {instead}"))
 
 
-def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
+def trace(scenario: Source, *, engine: str = "fast", overrides: Overrides = ()) -> Timeline:
     """Simulate a scenario and give what happened cycle by cycle, as named spans.
 
     scenario, engine, overrides: as in `simulate`; so are the errors.

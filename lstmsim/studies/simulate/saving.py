@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated
 
+from lstmsim.analysis.report import Report
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import Mistake, refuse
 from lstmsim.base.keys import Key
@@ -45,10 +46,10 @@ def save_outputs(outputs: Outputs, path: Path) -> None:
     outputs_file.save_outputs(outputs, path, __version__)
 
 
-def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+def save_trace(timeline: Timeline | Run | Report, path: Path, *, limit_bytes: int | None = 10**9) -> None:
     """Write a timeline as a trace file, whole or not at all.
 
-    timeline: a timeline, or a run.
+    timeline: a timeline, a run, or its report.
     path: its suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`, `.fst` or
     `.kanata`.
     limit_bytes: a file that would be larger is refused (None: no limit).
@@ -64,8 +65,8 @@ def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None 
     from lstmsim.analysis import files as traces
 
     refuse(wrong_value("limit_bytes", limit_bytes, Annotated[int, Key(low=0)] | None))
-    expect(timeline, (Run, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
-    traces.save_trace(timeline.timeline if isinstance(timeline, Run) else timeline, path, limit_bytes)
+    expect(timeline, (Run, Report, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
+    traces.save_trace(timeline if isinstance(timeline, Timeline) else timeline.timeline, path, limit_bytes)
 
 
 def load_trace(path: Path) -> Timeline:
@@ -176,7 +177,7 @@ def _fitting(result: Run, device: str | None) -> Document:
 class PlotRequest:
     """A timeline, and what is drawn of it."""
 
-    timeline: Annotated[Timeline | Run, Key("A timeline, or a run.")]
+    timeline: Annotated[Timeline | Run | Report, Key("A timeline, a run, or its report, which runs again.")]
     path: Annotated[Path | None, Key("The picture's file (.png, .svg or .pdf); None: no file.")] = None
     _: KW_ONLY
     start: Start = None
@@ -195,7 +196,7 @@ def plot(request: PlotRequest) -> Picture:
     """
     from lstmsim.studies.simulate import picture as plots
 
-    timeline = request.timeline.timeline if isinstance(request.timeline, Run) else request.timeline
+    timeline = request.timeline if isinstance(request.timeline, Timeline) else request.timeline.timeline
     window = {"start": request.start, "end": request.end}
     return plots.plot(timeline, request.path, **window, cores=request.cores, look=request.look)
 

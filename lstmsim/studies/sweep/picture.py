@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import listed
-from lstmsim.report.pictures.figures import Picture, drawn, job_style, letters, short, ticks, write_out
+from lstmsim.base.wording import counted, listed
+from lstmsim.report.figures_text import labelled
+from lstmsim.report.pictures.figures import WIDE, Picture, drawn, job_style, letters, short, ticks, write_out
 from lstmsim.report.styles import SCREEN, Look
 from lstmsim.studies.sweep.best import best_of, set_to
 from lstmsim.studies.sweep.run import Merged, SweepResult
@@ -40,6 +42,9 @@ from lstmsim.studies.sweep.table import (
 )
 
 _MARKERS = "osD^vP*X"
+_NO_MARKS: Mapping[str, Any] = MappingProxyType({})
+#: What stands in a legend before words that mean no mark.
+_NOTHING = Line2D([], [], linestyle="")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 #: More names than this cannot be distinguished by colour.
 _MOST_NAMED = 8
@@ -62,21 +67,24 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
     return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
 
 
-def legend(figure: Picture, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Name the first curves of a panel next to it, and say how many more there are."""
+def legend(
+    figure: Picture, panel: Axes, handles: Sequence[Line2D], names: Sequence[str], marks: Mapping[str, Any] = _NO_MARKS
+) -> None:
+    """Name the first curves of a panel, and say how many more there are; `marks`: what else it has, by its words."""
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
     shown, lines = list(names[:_MOST_NAMED]), list(handles[: min(len(names), _MOST_NAMED)])
-    if not lines:
-        return
     if len(names) > len(shown):
-        lines.append(Line2D([], [], linestyle=""))
+        lines.append(_NOTHING)
         shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
-    figure.name(lines, shown, handlelength=3)
+    figure.name([*lines, *marks.values()], [*shown, *marks], below=bool(marks), handlelength=3)
 
 
-#: From this ratio of the largest to the smallest value on, an axis is logarithmic.
-_WIDE = 8
+def _mark(**look: Any) -> Line2D:
+    """What stands in a legend for marks of that look."""
+    return Line2D([], [], **{"color": "#666666", "marker": "o", "linestyle": "", **look})
+
+
 #: Most places of fronts that bear the number of their point.
 _MOST_NUMBERED = 12
 #: How points look that do not fit, of which it is not known, and that fit (or where there is no device). Of points at
@@ -89,7 +97,7 @@ def draw_front(
 ) -> list[list[Any]]:
     """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top."""
     x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
-    judged, counted = judge(store, pair), fitting(store)
+    judged, fit = judge(store, pair), fitting(store)
     work = work_of(store)
     done = [row for row in rows if row["status"] == "done"]
     shown = [row for row in done if worth(row[x]) == worth(row[x]) and worth(row[y]) == worth(row[y])]
@@ -100,7 +108,7 @@ def draw_front(
     groups, handles = grouped(shown, work), []
     for number, members in enumerate(groups.values()):
         best = [row for row in members if row["point"] in judged.front]
-        handles.append(_draw_group(panel, number, members, best, (x, y), pair, on_device=counted is not None))
+        handles.append(_draw_group(panel, number, members, best, (x, y), pair, on_device=fit is not None))
         for row in members:
             flags = (int(row["point"] in judged.front), int(row["point"] in judged.knees))
             numbers.append([row["point"], *(row[each] for each in (*work, *drawn)), *flags, row["pareto"]])
@@ -108,12 +116,12 @@ def draw_front(
                 panel.plot(*_places([row], x, y), marker="o", markersize=12, fillstyle="none", color="#D55E00")
     _label(panel, x, y, pair, shown)
     _number(panel, [row for row in shown if row["point"] in judged.front], x, y)
-    lines = _title(pair, objectives, len(done) - len(shown), circled=bool(judged.knees))
     scenario = about_of(store).scenario
-    lines[0] = f"{short(scenario, 40)}: {lines[0]}" if scenario else lines[0]
-    lines += [counted.drawn("hollow", "half filled")] if counted is not None else []
-    figure.head(lines, panel, 9)
-    legend(figure, panel, handles, [titled(work, values) for values in groups if work])
+    what = " and ".join(labelled(each.column) for each in pair[::-1])
+    figure.head([f"{short(scenario, 40)}: {what}" if scenario else what], panel, 9)
+    marks = _marks(pair, objectives, len(done) - len(shown), circled=bool(judged.knees))
+    marks |= {fit.drawn("hollow", "half filled"): _mark(markerfacecolor="#FFFFFF")} if fit is not None else {}
+    legend(figure, panel, handles, [titled(work, values) for values in groups if work], marks)
     return numbers
 
 
@@ -183,9 +191,9 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
     """Names of the axes, which way is better, and logarithms where values lie far apart."""
     better = {each.column: "more" if each.maximise else "less" for each in pair}
     for name, label, scale in ((x, panel.set_xlabel, panel.set_xscale), (y, panel.set_ylabel, panel.set_yscale)):
-        label(f"{name} ({better[name]} is better)" if name in better else name, parse_math=False)
+        label(f"{labelled(name)}, {better[name]} is better" if name in better else name, parse_math=False)
         values = [worth(row[name]) for row in rows]
-        if name in better and values and min(values) > 0 and max(values) >= _WIDE * min(values):
+        if name in better and values and min(values) > 0 and max(values) >= WIDE * min(values):
             scale("log")
     if x == "point":
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -195,20 +203,22 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
     write_out(panel.yaxis)
 
 
-def _title(pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool) -> list[str]:
-    """Lines that say which points are joined, and what is not drawn."""
-    joined = "points that none beats joined" if len(pair) > 1 else "best points large"
-    joined += ", knee circled" if circled else ""
-    lines = [described(pair[::-1]), joined]
+def _marks(
+    pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool
+) -> dict[str, Any]:
+    """What marks mean: which points are joined; and what is not drawn."""
+    best = "no point beats these in both" if len(pair) > 1 else "the best points"
+    marks: dict[str, Any] = {best: _mark(linestyle="-" if len(pair) > 1 else "", markersize=5)}
+    marks["other points"] = _mark(alpha=0.35, markersize=3.5)
+    if circled:
+        marks["knee"] = _mark(color=_BEST, markersize=10, fillstyle="none")
     others = [each for each in objectives if each not in pair]
     if others:
-        lines.append(f"the front of these two alone; not drawn: {described(others)}")
+        marks[f"the front of these two alone; not drawn: {described(others)}"] = _NOTHING
     if lacking:
-        count = (
-            "1 point without a number there is" if lacking == 1 else f"{lacking:,} points without a number there are"
-        )
-        lines.append(f"{count} not drawn")
-    return lines
+        count = f"{counted(lacking, 'point')} without a number there {'is' if lacking == 1 else 'are'}"
+        marks[f"{count} not drawn"] = _NOTHING
+    return marks
 
 
 #: More heat maps than this on one page cannot be read; the first ones are drawn.
@@ -251,12 +261,13 @@ def draw_heat_maps(figure: Picture, store: Store, axes: Sequence[Axis], rows: Se
     ticks = sorted({round(float(norm.inverse(part))) for part in np.linspace(0, 1, 6)})
     bar.set_ticks(ticks, labels=[f"{each:,}" for each in ticks])
     bar.ax.minorticks_off()
-    lines = _map_title(store, axes, rows, least, len(panels))
+    figure.head(_map_title(store, axes, rows, least), size=9)
+    marks = _map_marks(store, rows, len(panels))
     if len(panels) > len(drawn):
-        lines.append(f"maps not drawn: {len(panels) - len(drawn):,}")
+        marks[f"maps not drawn: {len(panels) - len(drawn):,}"] = _NOTHING
     if left_out:
-        lines.append(f"{left_out:,} points whose {ep} or {vp} is no number are not drawn")
-    figure.head(lines, size=9)
+        marks[f"{left_out:,} points whose {ep} or {vp} is no number are not drawn"] = _NOTHING
+    figure.name([*marks.values()], [*marks], below=True)
     return numbers
 
 
@@ -285,7 +296,7 @@ def _grid(figure: Picture, count: int, cells: Sequence[int]) -> Any:
     """Axes for the maps, so large that the numbers of all cells can be read; those too many are hidden."""
     across = min(count, 1 if count == 1 or figure.look.width == "column" else 2 if count <= 4 else 3)
     down = -(-count // across)
-    size = (min(20, across * (1.6 + 0.62 * cells[0]) + 1.0), min(24, down * (1.1 + 0.3 * cells[1]) + 0.4))
+    size = (min(12, across * (1.6 + 0.62 * cells[0]) + 1.0), min(24, down * (1.1 + 0.3 * cells[1]) + 0.4))
     figure.fit(max(size[0], 6.0), max(size[1], 3.0))
     grid = figure.subplots(down, across, squeeze=False).reshape(-1)
     for panel in grid[count:]:
@@ -293,17 +304,24 @@ def _grid(figure: Picture, count: int, cells: Sequence[int]) -> Any:
     return grid
 
 
-def _map_title(
-    store: Store, axes: Sequence[Axis], rows: Sequence[Row], least: Mapping[Any, float], maps: int
-) -> list[str]:
-    """What is drawn, which point is the best, and which points fit the device."""
-    scenario, counted, work = about_of(store).scenario, fitting(store), work_of(store)
-    marks = "red: the best of all" if maps == 1 else "orange: the best of a map; red: of all"
-    marks += f" with the same {', '.join(work)}" if work else ""
-    marks += f"; within the line: at most {100 * _NEAR - 100:.0f} % more than the best of a map"
-    hatched = "; hatched: infeasible" + "; crossed: failed" * any(row["status"] == "failed" for row in rows)
-    lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}cycles ({marks}{hatched})"]
-    if not work:
+def _map_marks(store: Store, rows: Sequence[Row], maps: int) -> dict[str, Any]:
+    """What frames, lines, hatches and brackets mean, and which points fit the device."""
+    same, found = ", ".join(work_of(store)), {row["status"] for row in rows}
+    framed: dict[str, Any] = {"facecolor": "none", "linewidth": 2}
+    marks: dict[str, Any] = {"the best of a map": Patch(edgecolor=_BEST, **framed)} if maps > 1 else {}
+    marks["the best of all" + f" with the same {same}" * bool(same)] = Patch(edgecolor=_BEST_OF_ALL, **framed)
+    marks[f"at most {100 * _NEAR - 100:.0f} % more than the best of a map"] = Patch(edgecolor="#000000", **framed)
+    for status in sorted(found - {"done"}):
+        marks[status] = Patch(facecolor="#F4F4F4", edgecolor="#999999", hatch=_HATCHES.get(status, "////"))
+    fit = fitting(store)
+    return marks if fit is None else {**marks, fit.drawn("in brackets", "with a question mark"): _NOTHING}
+
+
+def _map_title(store: Store, axes: Sequence[Axis], rows: Sequence[Row], least: Mapping[Any, float]) -> list[str]:
+    """What is drawn, and which point is the best."""
+    scenario = about_of(store).scenario
+    lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}makespan (cycles)"]
+    if not work_of(store):
         best = [row for row in rows if row["point"] in least]
         equal = f", and {len(best) - 1:,} equal" if len(best) > 1 else ""
         names = [axis.name for axis in axes]
@@ -312,8 +330,6 @@ def _map_title(
         if fitting_best is not None and not any(map(fits, best)):
             text = f"best that fits: {fitting_best[_CYCLES]:,} cycles with {set_to(fitting_best, names)}"
             lines.append(short(text, 110))
-    if counted is not None:
-        lines.append(counted.drawn("in brackets", "with a question mark"))
     return lines
 
 
@@ -339,8 +355,8 @@ def _draw_map(
     _enclose(panel, cycles)
     panel.set_xticks(range(len(places[0])), [str(each) for each in places[0]])
     panel.set_yticks(range(len(places[1])), [str(each) for each in places[1]])
-    panel.set_xlabel(names[0], parse_math=False)
-    panel.set_ylabel(names[1], parse_math=False)
+    panel.set_xlabel(labelled(names[0]), parse_math=False)
+    panel.set_ylabel(labelled(names[1]), parse_math=False)
     return numbers
 
 
@@ -454,7 +470,7 @@ def plot_sweep(
     >>> scenario = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}
     >>> swept = sweep({"scenario": scenario, "axes": axes}, tempfile.mkdtemp(), jobs=1)
     >>> plot_sweep(swept).caption
-    'scenario: minimise latency_ms_mean, npe; points that none beats joined'
+    'scenario: mean latency (ms) and multipliers (NPE)'
     """
     with Store(swept.path, create=False) as store:
         return plot(store, path, kind=kind, objectives=objectives, look=look)
@@ -517,12 +533,14 @@ def _draw_utilization(figure: Picture, store: Store, axes: Sequence[Axis], rows:
     panel.set_xlabel("multipliers (NPE)")
     panel.set_ylabel("utilization (%)")
     joined = [name for name in others if name not in kept]
-    scenario, counted = about_of(store).scenario, fitting(store)
-    lines = [f"{short(scenario, 40)}: utilization of each size" if scenario else "utilization of each size"]
-    lines += [f"lines: the best of all {listed(joined, 'and')}; pale: the other points"] if joined else []
-    lines += [counted.text] if counted is not None else []
-    figure.head(lines, panel, 9)
-    legend(figure, panel, handles, [titled(kept, values) for values in curves if kept])
+    scenario, fit = about_of(store).scenario, fitting(store)
+    figure.head(
+        [f"{short(scenario, 40)}: utilization of each size" if scenario else "utilization of each size"], panel, 9
+    )
+    marks = {f"the best of all {listed(joined, 'and')}": _mark(linestyle="-")} if joined else {}
+    marks |= {"other points": _mark(alpha=0.25)} if joined else {}
+    marks |= {fit.text: _NOTHING} if fit is not None else {}
+    legend(figure, panel, handles, [titled(kept, values) for values in curves if kept], marks)
     return numbers
 
 

@@ -229,7 +229,7 @@ def sweep(request: SweepRequest) -> SweepResult:
         spec = {**spec, "scenario": file_or_data(spec["scenario"])}
     if shard is not None and request.stability is not None:
         raise InputError(Mistake("stability", "needs all points, and a shard has some: ask the whole sweep"))
-    setup = prepare(spec, request.overrides)
+    setup = prepare(spec, tuple(request.overrides))
     stem = table_stem(folder, shard)
     wanted = shard or (1, 1)
     for each in (f"{stem}.sqlite", *sidecars(f"{stem}.sqlite"), *table_names(stem)):

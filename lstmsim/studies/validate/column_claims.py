@@ -186,7 +186,7 @@ class Speeds:
         return [(row.latency_ms or 0.0) / self._alone(row).latency_ms.max for row in self._of(design).values()]
 
     def plasticine_over_brainwave(self, claim: Claim) -> Finding:
-        """Judge whether the source's mean ratio of two published columns comes out with Brainwave's simulated."""
+        """Judge whether the source's geometric mean of two published columns comes out with Brainwave's simulated."""
         plasticine, brainwave = self._of("Plasticine", None), self._of(DESIGN, None)
         ratios = [
             self._alone(row, CHIP).latency_ms.max / (plasticine[task].latency_ms or 0.0)
@@ -223,7 +223,7 @@ def _range(claim: Claim) -> tuple[float, float]:
 
 
 def _span(ratios: Sequence[float], low: float, high: float) -> str:
-    """Least, largest and mean ratio, and where the published figures lie in comparison."""
+    """Least and largest ratio, their geometric mean, and where the published figures lie in comparison."""
     least, most = min(ratios), max(ratios)
     outside = high < least or low > most
     where = "inside" if least <= low and high <= most else "outside" if outside else "partly inside"

@@ -82,7 +82,7 @@ def _data(validation: Validation) -> dict[str, Any]:
     """The validation as plain data of schema `lstmsim/validation/1`; errors are shares."""
     groups = [
         {
-            **picked(group, "key title chip promised exact within mean_ratio remarks"),
+            **picked(group, "key title chip promised exact within mean_error geometric_mean_ratio remarks"),
             "null_model": _judgement(group),
             "rows": [plain(row) | picked(row, "error ok null_error") for row in group.rows],
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from math import inf, prod
+from math import prod
 from typing import Literal, get_args
 
 from lstmsim.files.published import Measurement
@@ -95,19 +95,18 @@ class Judgement:
 
     @property
     def sentence(self) -> str:
-        """Both models' errors and what follows."""
-        own, null = (
-            f"mean {100 * self.mean(each):.2f} %, worst {100 * max(map(abs, each), default=0.0):.2f} %"
-            for each in (self.errors, self.null_errors)
-        )
+        """The null model's errors and what follows."""
+        own, null = self.mean(self.errors), self.mean(self.null_errors)
+        closer = "more accurate than the simulator" if null < own else f"not better by more than the noise ({self.why})"
         words = {
             None: "both were fitted to these rows",
             True: f"better by more than the noise of {100 * self.noise:.1f} %: evidence of size dependence",
-            False: f"not better by more than the noise ({self.why}): not evidence of size dependence",
+            False: f"{closer}: not evidence of size dependence",
         }
         saw = "; fitted to these rows" if self.null_fitted else ""
-        blind = f"null model (start + k * steps for each cell, blind to size{saw}): {null}"
-        return f"errors: {own}; {blind}; {words[self.evidence]}"
+        worst = max(map(abs, self.null_errors), default=0.0)
+        blind = f"null model (start + k * steps for each cell, blind to size{saw})"
+        return f"{blind}: mean error {100 * null:.2f} %, worst {100 * worst:.2f} %; {words[self.evidence]}"
 
 
 #: `holds` and `fails` are judged. `not judged`: simulated, but the source does not state the conditions. `not
@@ -215,15 +214,23 @@ class Group:
         return max((row.factor for row in self.rows), default=0.0)
 
     @property
-    def mean_ratio(self) -> float:
+    def _ratios(self) -> list[float]:
+        return [row.simulated / row.published for row in self.counted]
+
+    @property
+    def geometric_mean_ratio(self) -> float:
         """The geometric mean of simulated / published, 1 without rows."""
-        ratios = [row.simulated / row.published for row in self.counted]
-        return float(prod(ratios) ** (1 / len(ratios))) if ratios else 1.0
+        return float(prod(self._ratios) ** (1 / (len(self._ratios) or 1)))
+
+    @property
+    def mean_error(self) -> float:
+        """The arithmetic mean of the counted rows' errors without their signs, 0 without rows."""
+        return Judgement.mean([row.error for row in self.counted])
 
     @property
     def worst(self) -> Row | None:
-        """The row with the largest error (ratio, if a factor holds), the first of equal ones; None if all are exact."""
-        worst = max(self.rows, key=_distance, default=None)
+        """The counted row with the largest error without its sign, the first of equal ones; None if all are exact."""
+        worst = max(self.counted, key=lambda row: abs(row.error), default=None)
         return None if worst is None or worst.exact else worst
 
     @property
@@ -237,15 +244,22 @@ class Group:
         return f"a factor of {self.factor:g}" if self.factor else f"{100 * self.band:g} %"
 
     @property
+    def kept(self) -> str:
+        """How many rows keep the promise, in words."""
+        unit = next((f" in {row.unit}" for row in self.counted if row.unit), "")
+        exact = f"{self.exact} of {self.promised} exact{unit}"
+        return f"{self.within} of {self.promised} within {self.promise}" if self.band or self.factor else exact
+
+    @property
     def result(self) -> str:
-        """How many rows keep the promise, and the worst, in words."""
-        text = f"{self.within} of {self.promised} within {self.promise}"
-        if self.factor:
-            text += f"; mean ratio {self.mean_ratio:.2f}"
-        elif not self.band:
-            unit = next((f" in {row.unit}" for row in self.counted if row.unit), "")
-            text = f"{self.exact} of {self.promised} exact{unit}"
-        return text if self.worst is None else f"{text}; worst {self.worst.name}, {100 * self.worst.error:+.2f} %"
+        """How many rows keep the promise, the mean error and the worst one, in words."""
+        if self.worst is None:
+            return self.kept
+        worst = f"worst {self.worst.name}, {100 * self.worst.error:+.2f} %"
+        text = f"{self.kept}; mean error {100 * self.mean_error:.2f} %, {worst}"
+        low, high = min(self._ratios), max(self._ratios)
+        span = f"; simulated / published {low:.2f} to {high:.2f}, geometric mean {self.geometric_mean_ratio:.2f}"
+        return text + span if self.factor else text
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -322,13 +336,6 @@ class Validation(Table, forms="lstmsim.studies.validate.report"):
         failed = [each for each in self.claims if each.verdict == "fails"]
         claims = [f"{each.key}: {each.claim}: {each.simulated or each.condition}" for each in failed]
         return (*(sentence for group in self.groups for sentence in group.failures), *claims)
-
-
-def _distance(row: Row) -> float:
-    if not row.factor:
-        return abs(row.error)
-    ratio = row.simulated / row.published
-    return max(ratio, 1 / ratio) if ratio > 0 else inf
 
 
 def _row_failure(row: Row) -> str:

@@ -12,7 +12,7 @@ from lstmsim import engines, explain, machines, run
 from lstmsim.analysis.explanations.answer import answer, slowest_answer
 from lstmsim.analysis.explanations.explanation import Explanation
 from lstmsim.analysis.explanations.slowest import SHARES, WORK, latency_shares, slowest
-from lstmsim.analysis.explanations.text import explain_json, explain_text
+from lstmsim.analysis.explanations.text import explain_json
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Memory
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
@@ -188,7 +188,7 @@ def test_a_run_that_ends_soon_after_its_last_request_says_so_once() -> None:
     assert first.startswith("97 % of the makespan is over before the job arrives on which the last result depends")
     assert "at cycle 50,000: nothing on the chip shortens that. Only the 1,423 cycles after it count" in first
     assert not any("shortens it most" in sentence for sentence in others)
-    text = explain_text(explanation)
+    text = explanation.to_text()
     assert text.index("WHY NOT 100 %") < text.index("WHAT HELD THE SLOWEST UP")
     assert max(map(len, text.splitlines())) <= 100
 
@@ -219,7 +219,7 @@ def test_json_and_text_have_the_same_figures() -> None:
     assert sum(each["all"]["share"] for each in data["shares"]) == pytest.approx(1)
     (listed,) = data["listed"]
     assert sum(listed["cycles"].values()) == listed["latency_cycles"] == data["from_cycles"]
-    text = explain_text(explanation)
+    text = explanation.to_text()
     assert "WHAT HELD THE SLOWEST UP: the slowest of 60 requests" in text
     for each in data["shares"]:
         assert f"{each['name']}  " in text

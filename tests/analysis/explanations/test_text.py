@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim import Run, run
 from lstmsim.analysis.explanations.explanation import MAX_STEPS, Explanation, explain
-from lstmsim.analysis.explanations.text import GLOSSARY, explain_json, explain_text, glossary, words_in
+from lstmsim.analysis.explanations.text import GLOSSARY, explain_json, glossary, words_in
 from lstmsim.analysis.report_text import report_text
 from lstmsim.machines.column.npu import WORDS as COLUMN
 from lstmsim.machines.row.npu import WORDS as ROW
@@ -37,7 +37,7 @@ def simulated(name: str) -> tuple[Run, Explanation]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
     result, explanation = simulated(name)
-    text = explain_text(explanation)
+    text = explanation.to_text()
     assert max(map(len, text.splitlines())) <= 100
     assert text.splitlines()[0] == f"WHY NOT 100 %: utilization is {100 * result.report.utilization:.1f} %"
     assert "% of the makespan" in text.splitlines()[1]
@@ -61,7 +61,7 @@ def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
 def test_every_word_of_the_tables_is_explained(name: str) -> None:
     result, explanation = simulated(name)
     report = report_text(result.report)
-    both = f"{report}\n{explain_text(explanation)}"
+    both = f"{report}\n{explanation.to_text()}"
     words = words_in(both, explanation.words)
     for word in ("useful", *result.report.accounts, "makespan", "utilization", "TOPS", "npe", "ep", "vp", "thread"):
         assert word in words
@@ -79,7 +79,7 @@ def test_the_glossary_has_only_words_that_occur() -> None:
     assert list(words_in("decode_mvu busy")) == ["busy"]
     assert list(words_in("the tops of 12 banks; H", COLUMN)) == ["bank"]
     _, explanation = simulated("column")
-    assert "serializer" not in glossary(explain_text(explanation), explanation.words)
+    assert "serializer" not in glossary(explanation.to_text(), explanation.words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,5 +109,5 @@ def test_the_same_run_gives_the_same_text_on_both_engines() -> None:
     texts = set()
     for engine in ("fast", "reference"):
         result = run(SCENARIOS["column"], engine=engine)
-        texts.add(explain_text(explain(result.scenario, result.program, result.trace)))
+        texts.add(explain(result.scenario, result.program, result.trace).to_text())
     assert len(texts) == 1

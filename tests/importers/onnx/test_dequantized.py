@@ -81,6 +81,24 @@ def test_without_zero_points_and_turned_afterwards(tmp_path: Path) -> None:
     assert note == "W, R and B of LSTM 'rnn' are stored as 8-bit and 32-bit numbers, read as what these mean"
 
 
+def test_whole_numbers_that_are_clipped(tmp_path: Path) -> None:
+    """Brevitas writes its weights so; without one of the bounds, the operation is named."""
+    for bounds, sentence in ((("low", "high"), ""), (("low",), "a node DequantizeLinear whose arguments are not read")):
+        graph = Scaled(5)
+        graph.scaled("W", (1, ROWS, WIDTH))
+        for name, number in (("low", -100), ("high", 90)):
+            graph.store(name, np.array(number, np.int8))
+        dequantised = graph.nodes.pop()
+        dequantised.input[0] = graph.node("Clip", ["W_q", *bounds], "W_c")
+        graph.nodes.append(dequantised)
+        path = save(graph.proto(graph.lstm(W="W")), tmp_path / "a.onnx")
+        if sentence:
+            (imported,) = import_weights(path)
+            assert sentence in imported.notes[-1]
+        else:
+            assert near(path) == ("W of LSTM 'rnn' is stored as 8-bit numbers, read as what these mean",)
+
+
 def test_a_head(tmp_path: Path) -> None:
     graph = Scaled(5)
     axes = graph.store("one", np.array([1]))

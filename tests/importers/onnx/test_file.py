@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from onnx import helper
 
-from lstmsim.files.catalog import find_model
-from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.onnx.file import ImportedNetwork, read_onnx
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
@@ -178,6 +174,21 @@ def test_equal_layers_beside_each_other_are_two_models(tmp_path: Path) -> None:
     assert len(read_onnx(save(graph, tmp_path / "a.onnx")).models) == 2
 
 
+@pytest.mark.parametrize(("size", "dead"), [(2, "else"), (0, "then")])
+def test_a_branch_that_never_runs_is_named(size: int, dead: str, tmp_path: Path) -> None:
+    """A condition that is a size which the file states, as PyTorch's `if len(state)` becomes."""
+    graph = Graph()
+    frames = graph.input("x", 5, 1, 4)
+    shape = graph.node("Shape", [graph.input("state", size, 1, 4) if size else graph.weight("state", 0)], "s")
+    first = graph.node("Gather", [shape, graph.node("Constant", [], "at", value_int=0)], "first")
+    graph.node("Cast", [first], "rate", to=9)
+    branches("LSTM", (6, 7), graph, frames, 4)
+    notes = [each.notes for each in read_onnx(save(graph, tmp_path / "a.onnx")).models]
+    live = "then" if dead == "else" else "else"
+    text = f"LSTM '{dead}/rnn' in {dead}_branch of If 'by_rate' never runs: the file fixes that If 'by_rate' takes its"
+    assert sorted(notes) == [(), (f"{text} {live}_branch",)]
+
+
 def test_branches_above_a_common_layer_are_two_stacks(tmp_path: Path) -> None:
     graph = Graph()
     flat = squeezed(graph, graph.recurrent("LSTM", graph.input("x", 5, 1, 4), 4, 6, name="base"))
@@ -230,15 +241,3 @@ def test_odd_file_names_become_model_names_that_model_files_allow(tmp_path: Path
     graph.recurrent("RNN", graph.input("x", 5, 1, 4), 4, 6)
     name = read_onnx(save(graph, tmp_path / "a\nb .onnx")).models[0].model.name
     assert name == "a-b"
-
-
-@pytest.mark.skipif("LSTMSIM_SILERO_WHEEL" not in os.environ, reason="LSTMSIM_SILERO_WHEEL names no silero-vad wheel")
-def test_the_real_silero_vad_is_the_model_that_comes_along(tmp_path: Path) -> None:
-    layers = load_model(find_model("silero-vad-16k")).layers
-    with zipfile.ZipFile(os.environ["LSTMSIM_SILERO_WHEEL"]) as wheel:
-        names = [name for name in wheel.namelist() if name.endswith(".onnx") and "ifless" not in name]
-        assert any("16k_sequence" in name for name in names)
-        for name in names:
-            path = tmp_path / Path(name).name
-            path.write_bytes(wheel.read(name))
-            assert stacks(read_onnx(path)) == [layers], name

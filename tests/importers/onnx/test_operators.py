@@ -230,3 +230,23 @@ def test_no_warning_below_a_tenth(tmp_path: Path) -> None:
     operators = table(graph, tmp_path)
     assert operators.left_out == pytest.approx(48 / (48 + LSTM_MACS))
     assert operators.warning() is None
+
+
+@pytest.mark.parametrize(("length", "times"), [(6, 6), ("chunks", 1000)])
+def test_a_layer_that_runs_once_for_each_frame_of_another_is_named(
+    length: int | str, times: int, tmp_path: Path
+) -> None:
+    """A DPRNN: one layer along the frames of each chunk, one along the chunks."""
+    graph = Graph()
+    x = graph.input("x", length, 5, 8)
+    for name, perm in (("inner", [1, 0, 2]), ("outer", [1, 0, 2])):
+        frames = graph.node("Transpose", [x], f"{name}_frames", perm=perm)
+        graph.recurrent("LSTM", frames, 8, 8, name=name)
+        axes = graph.node("Constant", [], f"{name}_axes", value_ints=[1])
+        x = graph.node("Squeeze", [f"{name}_Y", axes], f"{name}_out")
+    operators = read_onnx(save(graph.proto(x), tmp_path / "a.onnx")).operators
+    assert operators.notes == (
+        f"LSTM 'inner' runs {times:,} times over 5 frames each in such a run: a job here is one of these",
+        f"LSTM 'outer' runs 5 times over {times:,} frames each in such a run: a job here is one of these",
+    )
+    assert by_kind(operators)["LSTM"] == ("simulated", 2, 2 * 5 * times * 4 * 8 * 16)

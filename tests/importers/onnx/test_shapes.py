@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.importers.onnx.graph import open_scopes
-from lstmsim.importers.onnx.shapes import Shapes
+from lstmsim.importers.onnx.shapes import ComputedShapes, Shapes
 
 
 def whole(name: str, *numbers: int) -> onnx.TensorProto:
@@ -113,6 +113,14 @@ def test_what_cannot_be_followed_is_unknown_and_ends() -> None:
     assert shapes.of(scope, "c80") == (None,)
     assert shapes.of(scope, "c5000") is None
     assert shapes.numbers(scope, "c90") is None
+
+
+def test_whole_numbers_are_divided_towards_zero() -> None:
+    """As ONNX's Div says; Python's // rounds down."""
+    nodes = [helper.make_node("Div", ["a", "b"], ["y"])]
+    initial = [whole("a", 7, -7, 7, -7, 6), whole("b", 2, 2, -2, -2, -3)]
+    scope = open_scopes(model_of(nodes, initial))[0]
+    assert ComputedShapes(18).numbers(scope, "y") == (3, -3, -3, 3, -2)
 
 
 def test_a_value_of_an_if_has_what_its_branches_share() -> None:

@@ -219,7 +219,7 @@ def test_states_that_are_computed_are_named(tmp_path: Path) -> None:
     net = Unrolled("gru", folded=False)
     net.inputs.append(helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, HIDDEN]))
     (single,) = imported(layer(net, h=net.op("Sigmoid", "image")[0]), tmp_path)
-    assert single.model.states_from == "what Sigmoid 'n0' gives"
+    assert single.model.states_from == "node Sigmoid 'n0'"
 
 
 def test_a_decoder_that_feeds_back_is_refused(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_frames_out_of_order_are_refused(order: list[int], sentence: str, tmp_pa
 
 def test_fewer_steps_than_frames_are_said(tmp_path: Path) -> None:
     (single,) = imported(layer(Unrolled("gru", folded=True), order=[0, 1, 2]), tmp_path)
-    assert single.notes[-1] == "only 3 of 4 frames are read"
+    assert single.notes[-1] == "cell reads only 3 of 4 frames"
 
 
 def test_what_is_done_with_a_frame_before_it_is_read_is_refused(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_steps_with_weights_of_their_own_are_no_layer(part: str, tmp_path: Path)
     # the last step is another cell; the other three steps are a layer, and a note says so
     (single,) = imported(model, tmp_path)
     assert single.steps == STEPS - 1
-    assert single.notes[-1] == "only 3 of 4 frames are read"
+    assert single.notes[-1] == "cell reads only 3 of 4 frames"
 
 
 def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path) -> None:

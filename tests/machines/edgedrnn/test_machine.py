@@ -157,7 +157,9 @@ def test_users_can_do_with_it_what_they_do_with_machines(tmp_path: Path) -> None
     axes = {"fifo": {"path": "chip.cores.0.fifo", "values": [4, 32]}}
     swept = lstmsim.sweep({"scenario": scenario, "axes": axes}, tmp_path)
     assert len(swept.to_records()) == 2
-    assert "cycles depend on the data: 30 % of the elements of x" in " ".join(swept.to_text().split())
+    assert "(cycles depend on the data)" in " ".join(swept.to_text().split())
+    assert swept.stamp is not None
+    assert "cycles depend on the data: 30 % of the elements of x" in swept.stamp.text
     arrival = {"kind": "poisson", "rate_per_second": 1000}
     served = lstmsim.serve({**scenario, "jobs": [{**job, "arrival": arrival}]}, requests=200)
     assert served.serving.requests == 200

@@ -132,6 +132,14 @@ def test_limits_of_acceptance_are_those_of_the_settings() -> None:
     assert {each.why_not for each in short if each.cut.p_k == 8} == {("kb < 0.75 kc",)}
 
 
+def test_a_part_of_k_as_long_as_the_least_is_accepted() -> None:
+    """K of 64 in 8 parts of 8: the limit is below kb, not at it."""
+    kc = blocks_of(MANY).kc
+    ranked = plan(MANY, Product(8, 64, 64), 8, Settings(least_kb=8 / kc)).ranked
+    assert {each.cut.kb for each in ranked if each.cut.p_k == 8} == {8}
+    assert not [each for each in ranked if any(reason.startswith("kb <") for reason in each.why_not)]
+
+
 def test_all_pairs_are_candidates_also_those_that_leave_threads_without_work() -> None:
     product = Product(4, 64, 64)
     blis, every = (plan(MANY, product, 16, only("padding", mn=mn)) for mn in ("blis", "all"))

@@ -104,6 +104,21 @@ def test_the_axis_is_logarithmic_only_where_values_differ_much() -> None:
     assert high > 120
 
 
+def test_bars_of_values_that_differ_much_are_ratios_around_one() -> None:
+    """A logarithmic axis has no zero, so a bar from its lower end would have an arbitrary length."""
+    for spread, ratio in ((100.0, 100.0), (0.01, 0.01)):
+        panel = plot(comparison(spread=spread)).axes[0]
+        bars = [each for each in panel.containers if isinstance(each, BarContainer)]
+        assert {bar.get_y() for each in bars for bar in each} == {1.0}
+        assert [1 + each for each in heights(bars[0])] == [1.0, 1.0, 1.0]
+        assert [1 + each for each in heights(bars[1])] == pytest.approx([ratio, 1.0, ratio])
+        assert [1 + each for each in heights(bars[2])] == pytest.approx([1.5] * 3)
+        assert panel.get_ylabel() == "TOPS, ratio to first\n(numbers: TOPS)"
+        # numbers are TOPS, and lie on no bar
+        assert [text.get_text() for text in panel.texts][:3] == ["1", "1.1", "1.2"]
+        assert all(text.xy[1] >= 1 for text in panel.texts if text.get_text() != "–")
+
+
 def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
     entries = []
     for mean, half, verdict in ((2.0, 0.5, "settled"), (3.0, None, "unstable")):

@@ -78,6 +78,10 @@ def test_every_operation_and_every_scheme_is_in_the_picture(tmp_path: Path) -> N
         "/4: in 4 pieces",
     ):
         assert words in reported
+    # the sample of what is inlined has the colour of such a box
+    samples = dict(zip((each.get_text() for each in legend.get_texts()), legend.legend_handles, strict=True))
+    fills = {box.get_facecolor() for box in figure.axes[0].patches}
+    assert samples["pale: inlined where it is read"].get_facecolor() in fills
     assert "R: register" not in reported
     plot(planned(graph), tmp_path / "again.svg", title="figure 4")
     assert (tmp_path / "again.svg").read_text() == text

@@ -78,7 +78,8 @@ def test_roofs_are_those_of_the_machine(chip: str, kind: str, rate: Fraction | N
 @pytest.mark.slow
 def test_a_picture_says_what_is_not_known(tmp_path: Path) -> None:
     figure = plot_roofline(run("brainwave-s10"), tmp_path / "a.svg", look=Look("column", "paper"))
-    assert figure.caption.startswith("brainwave-s10: peak 48.0 TOPS, no memory roof; the machine times no memory")
+    assert figure.caption == "brainwave-s10: peak 48.0 TOPS, no memory roof"
+    assert figure.legends[0].get_texts()[-1].get_text() == "roof (the weights are on the chip)"
     assert figure.axes[0].get_xlabel() == "multiply-accumulates for each weight that is read"
     with (tmp_path / "a.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -88,8 +89,21 @@ def test_a_picture_says_what_is_not_known(tmp_path: Path) -> None:
         ("deep", "1", ""),
     ]
     edge = plot_roofline(run("edge", [{"model": "lstm-256", "steps": 1}]))
-    assert "do not tell layers apart" in edge.caption
+    first, roof = edge.legends[0].get_texts()
+    assert first.get_text().endswith(", the whole job")
+    assert roof.get_text() == "roof (slope: each weight is read once in a time step)"
     assert edge.axes[0].get_xlabel().endswith("for each byte of weights that is read")
+
+
+def test_points_at_one_place_lie_on_each_other_as_rings() -> None:
+    """The same job on three cores: three marks in one place, each larger than the next, which lies on it."""
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 1024, "ep": 8, "count": 3}]}
+    figure = plot_roofline(run(chip, [{"name": name, "model": "lstm-256", "steps": 2} for name in "abc"]))
+    marks = [each for each in figure.axes[0].get_lines() if each.get_marker() != "None"]
+    assert len({(*each.get_xdata(), *each.get_ydata()) for each in marks}) == 1
+    sizes = [each.get_markersize() for each in marks]
+    assert len(sizes) == 3
+    assert sizes[0] > sizes[1] > sizes[2]
 
 
 def test_the_command_draws_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

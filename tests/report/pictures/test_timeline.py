@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 import lstmsim
 from lstmsim.analysis.spans import ROW_LIMIT, covered_cycles, window_edges
@@ -24,6 +25,7 @@ from lstmsim.studies.simulate import picture
 from lstmsim.studies.simulate.picture import plot, stacked_fractions, view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 
+HAZARD = STATES.index("hazard")
 #: The looks of everything but work.
 STYLES = {name: NAMED[name].style for name in STATES if name != "busy"}
 
@@ -54,13 +56,36 @@ def test_colour_is_the_job_and_hatching_the_cause():
             assert drawn[style.fill, style.hatch] == lengths[timeline.state == STATES.index(name)].sum()
 
 
-def test_every_cause_has_a_hatch_of_its_own_on_a_light_neutral_fill():
+def lab(colour: str) -> NDArray[np.float64]:
+    """A colour of sRGB in CIE L*a*b*, where distances are those that the eye sees."""
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x, y, z = np.cbrt(to_xyz @ linear / to_xyz.sum(axis=1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_every_cause_has_a_hatch_and_a_light_tint_of_its_own():
     causes = [style for name, style in STYLES.items() if name not in ("idle", "ready")]
     assert len({style.hatch for style in causes}) == len(causes)
-    for style in causes:
-        red, green, blue = (style.fill[at : at + 2] for at in (1, 3, 5))
-        assert red == green == blue
-        assert grey(style.fill) > 0.7
+    assert all(grey(style.fill) > 0.7 for style in causes)
+    # where spans are too short for a hatch, tints alone tell causes and jobs apart
+    fills = [[style.fill for name, style in STYLES.items() if name != "idle"]]
+    fills += [[NAMED[name].dark[0] for name in STYLES if name != "idle" and NAMED[name].dark]]
+    for looks, least in zip(fills, (10, 8), strict=True):
+        for one, other in itertools.combinations(looks, 2):
+            assert np.linalg.norm(lab(one) - lab(other)) > least, (one, other)
+        for one, job in itertools.product(looks, JOB_STYLES):
+            assert np.linalg.norm(lab(one) - lab(job.fill)) > 15, (one, job)
+
+
+def test_a_short_wait_looks_like_a_long_one():
+    """Of two waits for one cause, one is below a pixel; both rows show it in one look."""
+    spans = [(0, 0, 5, HAZARD, -1, -1, -1), (0, 5, 90_000, BUSY, 0, 0, 0), (1, 0, 80_000, HAZARD, 0, 0, 0)]
+    figure = plot(timeline_from(spans, (Row(0, "array"), Row(0, "thread")), ("a",), 90_000))
+    style = STYLES["hazard"]
+    drawn = {look: length for look, length in bars(figure).items() if look[0] == style.fill}
+    assert drawn == {(style.fill, style.hatch): 80_005}
 
 
 def test_eight_jobs_can_be_told_apart_in_grey():

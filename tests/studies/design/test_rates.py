@@ -13,12 +13,14 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
+from lstmsim.studies.design.bounds.jobs import most_per_second
 from lstmsim.studies.design.rates import Question, Rates
 from lstmsim.studies.design.space import Broken, Space, space_of
 from lstmsim.studies.serve import offered
 from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.saturate import judge_rate
 from lstmsim.studies.serve.saturation import Saturation
+from lstmsim.studies.shared.loading import load_scenario
 
 C = "chip.cores.0."
 JOBS: list[dict[str, Any]] = [
@@ -57,6 +59,16 @@ def searched(space: Space) -> list[Saturation]:
         lstmsim.saturate(SCENARIO, BOUND, percentile=50, most_requests=UNTIL, overrides=space.settings(point))
         for point in range(space.size)
     ]
+
+
+def test_jobs_of_a_rate_of_their_own_leave_open_how_many_requests_are_late() -> None:
+    """A job that is always late bears no rate alone; among others of an unknown number it may be one of the few."""
+    loaded = load_scenario(SCENARIO, ())
+    boxes = [box for box in space_of(SCENARIO, AXES, []).boxes() if not isinstance(box, Broken)]
+    late = [(loaded.jobs[0], 1.0)]
+    for box in boxes:
+        assert not most_per_second(box, late, 1e-6, 99).any()
+        assert most_per_second(box, [*late, (loaded.jobs[1], 0.0)], 1e-6, 99).all()
 
 
 @pytest.mark.slow

@@ -267,7 +267,7 @@ def test_stamps_are_those_of_both_sides() -> None:
         "column-npu-16k",
         "v100",
     ]
-    assert found.to_text().count("STAMP of ") == 2
+    assert found.to_text().count("Compared with: ") == 2
     same = lstmsim.diff(short, short)
     assert same.stamps == (sides[0].report.stamp,)
     assert "stamps" not in same.to_dict()

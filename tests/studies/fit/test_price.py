@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import lstmsim
 from lstmsim.analysis.explanations.answer import advice
 from lstmsim.analysis.explanations.what_if import WORTH_FROM, Alternative, Price, WhatIf
 from lstmsim.files.scenario.scenario_file import load_chip
+from lstmsim.files.yaml.document import yaml_text
 from lstmsim.machines.change import Change
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario
@@ -75,8 +77,45 @@ def test_the_device_on_which_a_chip_was_built_is_known() -> None:
     assert pricing(SCENARIO).on is None
 
 
-def tried(name: str, saved: int, more: float | None, *, fits: bool | None = None, work: float = 1.0) -> Alternative:
-    return Alternative(name, "", 1000 - saved, saved, 0.5, work, price=Price("", more, fits))
+def tried(
+    name: str, saved: int, more: float | None, *, fits: bool | None = None, work: float = 1.0, multipliers: int = 0
+) -> Alternative:
+    return Alternative(name, "", 1000 - saved, saved, 0.5, work, price=Price("", more, fits, multipliers))
+
+
+def test_what_takes_no_more_multipliers_is_advised_first() -> None:
+    # on a device memory may rise more than multipliers do
+    double, bank = tried("double", 400, 0.1, multipliers=64), tried("bank", 20, 0.4)
+    assert WhatIf(1000, (double, bank)).worth_most is bank
+    assert WhatIf(1000, (double, tried("bank", 5, 0.4))).worth_most is double
+    for device in (None, DEVICE):
+        more = {name: pricing(SCENARIO, device)(each).multipliers for name, each in changes().items()}
+        assert (more["one more bank"], more["fine-grained threads"], more["latencies halved"]) == (0, 0, 0)
+        assert more["one more core"] > more["npe and vp doubled"] == 16384
+
+
+def test_a_chip_that_does_not_fit_is_said_first(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(yaml_text({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}))
+    text = runner.call("simulate", str(file), "--explain", "--device", "arria-10-gx-1150").stdout
+    verdict = lstmsim.fit(str(file), "arria-10-gx-1150")[0].verdict
+    assert verdict.startswith("does not fit: DSP 3.06 times over")
+    first = f"column-npu-16k on arria-10-gx-1150 {verdict}; no such chip can be built there. Utilization "
+    assert " ".join(text.split()).startswith(first)
+    found = lstmsim.explain(str(file), device="arria-10-gx-1150")
+    assert found.to_text().startswith("column-npu-16k on arria-10-gx-1150 does not fit: DSP ")
+    assert repr(found).startswith("<Explanation: column-npu-16k on arria-10-gx-1150 does not fit: DSP ")
+    assert lstmsim.explain(str(file), device=DEVICE).misfit == ""
+
+
+def test_advice_that_takes_multipliers_says_that_nothing_else_saves() -> None:
+    found = lstmsim.explain({"chip": "column-npu-16k", "jobs": [{"model": "lstm-1024", "steps": 2}]})
+    worth = found.what_if.worth_most
+    assert worth is not None
+    assert worth.price is not None
+    assert worth.price.multipliers > 0
+    assert advice(found)[0] == "Without more multipliers no change of a known price saves 1 % or more."
+    assert not advice(lstmsim.explain(SCENARIO))[0].startswith("Without")
 
 
 def test_the_advice_begins_with_what_saves_most_for_its_price() -> None:

@@ -157,8 +157,85 @@ def test_zoom_select_and_click_lead_from_the_run_to_a_stall(chrome: Page, file: 
 
 
 @pytest.mark.slow
-def test_search_switches_tables_and_theme(chrome: Page, file: Path) -> None:
+def test_the_pointer_shows_what_a_span_is_and_keys_reach_a_first_one(chrome: Page, file: Path) -> None:
+    page = Explored(chrome, file, width=1900)
+    page.wait("document.querySelector('.view canvas')?.dataset.high")
+    # the picture is as wide as the window, texts are not
+    assert page.run("document.querySelector('.view').clientWidth") > 1800
+    assert page.run("document.querySelector('#jobs').clientWidth") <= 1080
+    tip = "document.querySelector('[role=tooltip]')"
+    assert page.run(f"{tip}.hidden")
+    x, y = page.place(0.3, "core 1 array")
+    page.mouse("mouseMoved", x, y, button="none")
+    said = page.wait(f"{tip}.hidden ? '' : {tip}.textContent")
+    assert re.match(r"core 1 array: \w+\n(.+\n)?cycles [\d,]+ to [\d,]+: [\d,]+ cycles, [\d.,]+ µs$", said)
+    box = page.run(f"(() => {{ const at = {tip}.getBoundingClientRect(); return [at.left, at.right, at.top]; }})()")
+    assert x < box[0] < box[1] < 1900
+    assert y < box[2] < y + 40
+    page.mouse("mouseMoved", x, 2, button="none")
+    page.wait(f"{tip}.hidden")
+    # without a chosen span an arrow takes the first one in view
+    page.key("ArrowRight")
+    assert "cycles 0 to" in page.wait("document.querySelector('#span').textContent")
+    page.key("ArrowRight")
+    page.wait("!document.querySelector('#span').textContent.includes('cycles 0 to')")
+    assert page.run("document.querySelectorAll('.choices input[type=number]')[1].ariaLabel") == "End cycle (exclusive)"
+    assert not page.complaints()
+
+
+@pytest.mark.slow
+def test_a_key_that_is_tapped_zooms_and_one_let_go_with_shift_is_not_held(chrome: Page, file: Path) -> None:
+    makespan = run("four cores").report.makespan_cycles
     page = Explored(chrome, file)
+    page.wait("document.querySelector('.view canvas')?.dataset.high")
+    page.key("w")
+    low, high = page.view()
+    assert 0.7 * makespan < high - low < 0.8 * makespan
+    chrome.call("Input.dispatchKeyEvent", type="keyDown", key="w")
+    chrome.call("Input.dispatchKeyEvent", type="keyUp", key="W")
+    assert page.view() == page.view()
+
+
+@pytest.mark.slow
+def test_the_address_has_the_view_and_a_selection_keeps_the_colours(chrome: Page, file: Path) -> None:
+    page = Explored(chrome, file)
+    page.wait("document.querySelector('.view canvas')?.dataset.high")
+    page.place(0.5, "core 0 array")
+    page.view()
+    # a column of pixels below the axis
+    pixels = """(() => { const canvas = document.querySelector(".view canvas"), pen = canvas.getContext("2d");
+        return pen.getImageData(Math.round(canvas.width / 2), 30, 1, canvas.height - 30).data.join(); })()"""
+    before = page.run(pixels)
+    select(page, 100, 5000)
+    page.view()
+    assert page.run(pixels) == before
+    page.key("f")
+    page.key("ArrowRight")
+    view, words = page.view(), page.wait("document.querySelector('#span').textContent")
+    assert view == (100, 5000)
+    address = page.wait("location.hash.includes('span=') ? location.hash : ''")
+    assert address.startswith("#view=100-5000&selected=100-5000&span=")
+    chrome.call("Page.reload")
+    page.wait("document.querySelector('.view canvas')?.dataset.low === '100'")
+    assert page.view() == view
+    assert selected(page) == (100, 5000)
+    assert page.text("#span") == words
+    page.run("location.hash = '#view=1000-2000'")
+    page.wait("document.querySelector('.view canvas')?.dataset.low === '1000'")
+    # what cannot be there is nothing
+    page.run("location.hash = '#view=900-100&selected=x&span=99999-0'")
+    chrome.call("Page.reload")
+    page.wait("document.querySelector('.view canvas')?.dataset.low === '0'")
+    assert page.view() == (0, run("four cores").report.makespan_cycles)
+    assert page.text("#span") == ""
+    # the browser remarks on what this test reads off the canvas
+    assert not [each for each in page.complaints() if "getImageData" not in str(each)]
+
+
+@pytest.mark.slow
+def test_search_switches_tables_and_theme(chrome: Page, file: Path) -> None:
+    # so narrow that the span which is found is too short to be seen
+    page = Explored(chrome, file, width=1000)
     page.wait("document.querySelector('.view canvas')?.dataset.high")
     timeline = run("four cores").timeline
     # `/` goes to the field, and Enter to the longest span that fits
@@ -353,6 +430,8 @@ def test_rows_of_a_result_are_brushed(chrome: Page, tmp_path: Path) -> None:
     box = "document.querySelector('.chart').getBoundingClientRect()"
     left, top, width = (page.run(f"{box}.{each}") for each in ("x", "y", "width"))
     page.drag((left + 58, top + 2), (left + width / 2, top + 330))
+    labels = page.run("[...document.querySelectorAll('.chart text.tick')].map(e => e.textContent)")
+    assert labels[-2:] == ["multipliers (NPE)", "makespan (ms)"]
     kept = [whole(row[0]) for row in page.table("#rows table")]
     assert kept == list(range(len(kept)))
     assert 20 < len(kept) < 30
@@ -360,6 +439,25 @@ def test_rows_of_a_result_are_brushed(chrome: Page, tmp_path: Path) -> None:
     page.key("Escape")
     assert len(page.table("#rows table")) == 50
     assert page.run("document.querySelectorAll('img').length") == 0
+    assert not page.complaints()
+
+
+def test_a_chart_has_the_intervals_of_what_goes_up(chrome: Page, tmp_path: Path) -> None:
+    rows = [{"load": at, "p99_ms": 10 + at, "p99_half_width_ms": None if at == 3 else 2, "rate": at} for at in range(4)]
+    file = tmp_path / "rows.html"
+    file.write_text(result_page(Document.of("x"), "x", records=rows, axes=("load", "p99_ms")), encoding="utf-8")
+    page = Explored(chrome, file)
+    page.wait("document.querySelector('#rows table') !== null")
+    drawn = "[...document.querySelectorAll('.chart {}')].map((e) => e.getBoundingClientRect().height)"
+    bars = page.run(drawn.format(".interval"))
+    assert len(bars) == 3
+    assert bars == pytest.approx([bars[0]] * 3, abs=0.5)
+    assert bars[0] > 50
+    assert len(page.run(drawn.format(".hollow"))) == 1
+    assert "hollow: too few requests" in page.text(".legend")
+    page.run("""(() => { const select = document.querySelectorAll(".choices select")[1];
+        select.value = "rate"; select.dispatchEvent(new Event("change")); })()""")
+    assert page.run(drawn.format(".interval")) == page.run(drawn.format(".hollow")) == []
     assert not page.complaints()
 
 
@@ -398,7 +496,7 @@ def share(pixels: NDArray[np.uint8], colour: str) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "ground", "ink", "hazard"),
-    [("light", "#FFFFFF", "#1B1F23", "#E4E4E4"), ("dark", "#15191E", "#E6EAEE", "#343A40")],
+    [("light", "#FFFFFF", "#1B1F23", "#FFB9BF"), ("dark", "#15191E", "#E6EAEE", "#734248")],
 )
 def test_the_page_renders_light_and_dark(
     chrome: Page, file: Path, scheme: str, ground: str, ink: str, hazard: str

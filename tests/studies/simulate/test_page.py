@@ -127,7 +127,7 @@ def test_the_figures_are_those_of_the_report() -> None:
     report = result.report
     text = " ".join(read("four cores").texts.values())
     figures = [f"{report.makespan_cycles:,} cycles", f"{100 * report.utilization:.1f} %", f"{report.tops:.4g} TOPS"]
-    figures += [f"{value:.4g}" for value in (report.latency_ms.mean, report.latency_ms.p95, report.latency_ms.p99)]
+    figures += [f"{value:.4g}" for value in (report.latency_ms.mean, report.latency_ms.p95, report.latency_ms.max)]
     for figure in figures:
         assert figure in text
     for name, count in report.losses.items():

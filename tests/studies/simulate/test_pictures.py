@@ -18,6 +18,7 @@ from lstmsim.report.pictures.figures import grey
 from lstmsim.studies.simulate.page import looks
 from lstmsim.studies.simulate.page import timeline as section
 from lstmsim.studies.simulate.page.explorer import explorer
+from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
 from lstmsim.studies.simulate.page.timeline import timeline_sections
 from lstmsim.studies.simulate.picture import view_of
@@ -216,9 +217,27 @@ def test_every_job_is_in_the_picture_of_latencies(name: str) -> None:
 
 
 def test_equal_figures_share_a_line() -> None:
-    content = latency_section(run("one job").report).content
+    report = run("one job").report
+    content = latency_section(replace(report, jobs=report.jobs * 20)).content
     assert content.count('class="mark') == 1
-    assert "mean, p50, p95, p99, max" in content
+    assert "mean, p50, p95, max" in content
+
+
+@pytest.mark.parametrize(
+    ("jobs", "drawn", "columns"),
+    [(3, False, ["mean", "p50", "max"]), (20, True, ["mean", "p50", "p95", "max"]), (100, True, None)],
+)
+def test_a_percentile_needs_a_job_beyond_it(jobs: int, drawn: bool, columns: list[str] | None) -> None:
+    report = run("one job").report
+    content = latency_section(replace(report, jobs=report.jobs * jobs)).content
+    assert ("<svg" in content) == drawn
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', content)
+    assert heads == ["latency in ms", "jobs", *(columns or ["mean", "p50", "p95", "p99", "max"])]
+
+
+@pytest.mark.parametrize(("name", "tile"), [("one job", "latency, max"), ("thousand jobs", "latency, p99")])
+def test_the_tile_of_latency_is_one_that_there_are_enough_jobs_for(name: str, tile: str) -> None:
+    assert re.findall(r"<dt>(latency, \w+)</dt>", report_page(run(name))) == [tile]
 
 
 @pytest.mark.parametrize(

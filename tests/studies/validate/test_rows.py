@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.studies.validate.rows import ClaimRow, Group, Row, Validation, Verdict
+from lstmsim.studies.validate.rows import ClaimRow, Group, Judgement, Row, Validation, Verdict
 
 ROW = Row("g", "a", "latency", "cycles", published=200, simulated=200, band=0.0, source="a paper")
 
@@ -33,6 +33,32 @@ def test_a_group_counts_and_names_its_worst() -> None:
     assert whole.worst == rows[1]
     assert group(ROW).worst is None
     assert not whole.failures
+
+
+def test_mean_and_worst_are_errors_and_a_factor_names_the_ratios_too() -> None:
+    rows = [replace(ROW, name=name, unit="ms", simulated=s, factor=3.0) for name, s in (("low", 80), ("high", 360))]
+    whole = group(*rows)
+    assert whole.worst == rows[1], "a ratio of 0.4 is further from 1, an error of +80 % is larger"
+    assert whole.mean_error == pytest.approx(0.7)
+    assert whole.result == (
+        "2 of 2 within a factor of 3; mean error 70.00 %, worst high, +80.00 %; "
+        "simulated / published 0.40 to 1.80, geometric mean 0.85"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nulls", "noise", "verdict"),
+    [
+        ((0.3, -0.1), 0.0, "more accurate than the simulator: not evidence of size dependence"),
+        ((0.9, -0.9), 0.25, "not better by more than the noise (why): not evidence of size dependence"),
+        ((0.9, -0.9), 0.1, "better by more than the noise of 10.0 %: evidence of size dependence"),
+    ],
+)
+def test_a_null_model_is_judged_by_the_same_words(nulls: tuple[float, float], noise: float, verdict: str) -> None:
+    judgement = Judgement((0.6, -0.8), nulls, False, noise, "why", null_fitted=True)
+    assert f"mean error {50 * sum(map(abs, nulls)):.2f} %, worst {100 * max(nulls):.2f} %; " in judgement.sentence
+    assert judgement.sentence.endswith(verdict)
+    assert "fitted to these rows" in judgement.sentence
 
 
 def test_failures_say_row_figures_and_promise() -> None:

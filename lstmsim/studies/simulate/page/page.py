@@ -192,16 +192,17 @@ def _timeline(
 
 def _header(title: str, report: Report) -> Markup:
     engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
-    stamps = joined([element("p", each.text, class_="muted") for each in report.stamps])
+    stamps = [element("details", element("summary", each.line), element("p", each.text)) for each in report.stamps]
     main = report_text.main_loss(report)
     name = re.compile(rf"(?<= )({re.escape(main)})(?= \()")
     sentence = element("p", linked(report_text.answer(report), name, sections.loss_id(main)), class_="answer")
-    return joined([element("h1", title), engine, sentence, _figures(report), stamps])
+    return joined([element("h1", title), engine, sentence, _figures(report), *stamps])
 
 
 def _figures(report: Report) -> Markup:
     duration, cores = cycles_to_ms(report.makespan_cycles, report.frequency_mhz), len(report.cores)
     pes, latency = sum(core.peak for core in report.cores), report.latency_ms
+    late = "p99" if len(report.jobs) >= sections.ENOUGH["p99"] else "max"
     last = max(report_text.shown_jobs(report, _JOBS), key=lambda job: job.finish, default=None)
     end = f"job-{last.number}" if last is not None and last.finish == report.makespan_cycles else "jobs"
     # of each figure, where its rows are
@@ -210,7 +211,12 @@ def _figures(report: Report) -> Markup:
         ("utilization", f"{100 * report.utilization:.1f} %", _USEFUL, sections.loss_id("useful")),
         ("throughput", f"{report.tops:.4g} TOPS", f"of {tops(pes, 1, report.frequency_mhz):.4g} at most", "ran"),
         ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates", "jobs"),
-        ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms", "latency"),
+        (
+            f"latency, {late}",
+            f"{four_digits(getattr(latency, late))} ms",
+            f"mean {four_digits(latency.mean)} ms",
+            "latency",
+        ),
         ("cores", f"{cores:,}", f"{pes:,} multipliers in all", "ran"),
     ]
     if report.rejected:

@@ -19,12 +19,13 @@ class Explorer {
     Object.assign(this, { spans, place, level: spans.levels[0], kinds: spans.kinds, found: null, waiting: 0 });
     spans.mean = ((spans.last - spans.first) * spans.rows.length) / Math.max(1, this.level.start.length);
     spans.label = (at, letters) => this.label(at, letters);
+    spans.hint = (row, at) => `${spans.rows[row][0]}: ${this.state(this.level.kind[at])}\n${this.where(at)}\n${this.when(at)}`.replace("\n\n", "\n");
     const searching = { type: "search", placeholder: "Search: job, reason, layer 0, step 3", "aria-label": "Search spans" };
     const typed = { Enter: (event) => this.search(event.shiftKey ? -1 : 1), Escape: () => this.field.blur() };
     this.field = make("input", { ...searching, keydown: (event) => typed[event.key]?.(event), input: () => this.forget() });
     this.hits = make("span", { class: "note", role: "status" });
     const cycle = (label) => make("input", { type: "number", "aria-label": label, change: () => this.typedWindow() });
-    [this.from, this.to] = [cycle("First cycle"), cycle("Cycle behind the last")];
+    [this.from, this.to] = [cycle("First cycle"), cycle("End cycle (exclusive)")];
     this.sums = make("div", { id: "selection" });
     this.words = make("div", { id: "span", "aria-live": "polite" });
     this.view = new View(spans, (window) => this.selected(window), (span) => this.showSpan(span));
@@ -38,6 +39,8 @@ class Explorer {
     document.querySelectorAll("#jobs tbody th, [data-reason]").forEach((cell) => this.lead(cell));
     document.getElementById("timeline").classList.add("explored");
     await this.view.start();
+    this.view.recall();
+    addEventListener("hashchange", () => this.view.recall());
   }
 
   tools() {
@@ -46,7 +49,7 @@ class Explorer {
       button("+", "Zoom in (w)", () => view.zoom(0.5)), button("−", "Zoom out (s)", () => view.zoom(2)),
       button("◀", "Go left (a)", () => view.pan(-0.4)), button("▶", "Go right (d)", () => view.pan(0.4)),
       button("Whole run", "Key 0", () => view.show(this.spans.first, this.spans.last)),
-      make("label", {}, "cycles ", this.from), make("label", {}, "to ", this.to),
+      make("label", {}, "First cycle ", this.from), make("label", {}, "End cycle (exclusive) ", this.to),
       button("Sum the view", "Select what the picture shows", () => view.select(view.low, view.high)), this.field, this.hits);
   }
 
@@ -63,6 +66,11 @@ class Explorer {
     const kind = this.level.kind[at], layer = this.kinds.layer[kind], step = this.level.step[at];
     const known = [this.job(kind), layer < 0 ? "" : `layer ${layer}`, step < 0 || this.spans.bin > 1 ? "" : `step ${step}`];
     return known.filter(Boolean).join(", ");
+  }
+
+  when(at) {
+    const { start: { [at]: start }, end: { [at]: end } } = this.level;
+    return `cycles ${number(start)} to ${number(end)}: ${number(end - start)} cycles, ${number((end - start) / this.spans.mhz)} µs`;
   }
 
   label(at, letters) {
@@ -191,7 +199,7 @@ class Explorer {
     const next = follows ? `${this.state(level.kind[at + 1])} ${this.where(at + 1)}` : "its row has nothing next";
     const pairs = [
       ["where", rowName],
-      ["when", `cycles ${number(start)} to ${number(end)}: ${number(end - start)} cycles, ${number((end - start) / spans.mhz)} µs`],
+      ["when", this.when(at)],
       ["bin", spans.bin > 1 ? `a part of a bin of ${number(spans.bin)} cycles: within a bin the order is not kept` : ""],
       ["of", this.where(at)],
       ["next waited for", spans.held[kinds.held[kind]] ?? ""],

@@ -25,6 +25,8 @@ _BARS, _TABLE_CORES, _OPEN_CORES = 16, 256, 8
 _ROOM = 38
 #: Up to so many jobs each is a dot; more make a histogram of so many columns.
 _DOTS, _COLUMNS = 60, 40
+#: The fewest jobs for which a percentile is given: one of them is beyond it. With fewer than the least, none is drawn.
+ENOUGH = {"p95": 20, "p99": 100}
 #: More tenants than these are not listed with their latencies; not drawn; not listed with their requests.
 _TENANTS, _DRAWN, _LISTED = 100, 24, 200
 #: Width of wide pictures, and the ends of their axes.
@@ -108,14 +110,14 @@ def loss_id(name: str) -> str:
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
-    """Make the section: every job as a dot, or a histogram; mean and percentiles as lines and in a table."""
+    """Make the section: a table of means and percentiles; of enough jobs a drawing: dots, or a histogram, and lines."""
     values = [cycles_to_ms(job.latency, report.frequency_mhz) for job in report.jobs]
     least, most = min(values), max(values)
     low, high = 0.0, 1.06 * most if most > 0 else 1.0
     if most > least > 0.6 * most:
         # all values are far from zero and close together
         low, high = least - 0.06 * (most - least), most + 0.06 * (most - least)
-    scale, marks = draw.Scale(low, high, _LEFT, _RIGHT), asdict(report.latency_ms)
+    scale, marks = draw.Scale(low, high, _LEFT, _RIGHT), _given(asdict(report.latency_ms), len(values))
     top, single = 10 + _ROW * len(marks), len(values) <= _DOTS
     base = top + (46 if single else 150)
     body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
@@ -126,16 +128,21 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
         by_tenant.setdefault(tenant, []).append(job.latency)
     listed, rows = [*by_tenant.items()][: _TENANTS if len(by_tenant) > 1 else 0], []
     for name, own in [("all", [job.latency for job in report.jobs]), *listed]:
-        figures = asdict(latency_statistics(own, report.frequency_mhz)).values()
-        rows.append([name, len(own), *(f"{each:.4g}" for each in figures)])
-    more = len(by_tenant) - _TENANTS
+        figures = _given(asdict(latency_statistics(own, report.frequency_mhz)), len(own))
+        rows.append([name, len(own), *(None if each not in figures else f"{figures[each]:.4g}" for each in marks)])
+    more, drawn = len(by_tenant) - _TENANTS, len(values) >= min(ENOUGH.values())
     content = shown(
-        "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
-        region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)),
+        "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (drawn and low > 0),
+        region("Latencies", "wide", draw.picture(_WIDTH, base + 34, label, *parts)) if drawn else None,
         grid(["<latency in ms", "jobs", *marks], rows),
         f"and {more:,} more tenants" if more > 0 else None,
     )
     return Section("latency", "Latency", content)
+
+
+def _given(figures: Mapping[str, float], jobs: int) -> dict[str, float]:
+    """The figures that so many jobs are enough for."""
+    return {name: value for name, value in figures.items() if jobs >= ENOUGH.get(name, 0)}
 
 
 def _dots(report: Report, values: list[float], scale: draw.Scale, top: float) -> Markup:

@@ -1,12 +1,14 @@
 /** The picture of the spans on a canvas: pan and zoom from the whole run to single cycles, select, choose a span. */
 
 import { bind, colour, make, number, ticks } from "./frame.js";
-import { levelFor, walk, within, workOutLevels } from "./spans.js";
+import { after, levelFor, walk, within, workOutLevels } from "./spans.js";
 
 /** Heights of rows by class, the gap below each, of the axis and of the strip over the whole run, in pixels. */
 const HEIGHTS = [22, 16, 11, 22], GAP = 3, AXIS = 24, STRIP = 30;
 /** Fewest cycles in view; how near the pointer a span is; a drag is longer than a click. */
 const FEWEST = 8, REACH = 3, CLICK = 4;
+/** Steps by which a key that is only tapped zooms or moves. */
+const TAP = 4;
 /** Pixels of rows that are filled within a frame on any machine: more are coarser while they move, and fine after `STILL` ms. */
 const SMOOTH = 400_000, STILL = 120;
 const FONT = '11px system-ui, "Segoe UI", Roboto, sans-serif';
@@ -27,7 +29,8 @@ export class View {
     this.strip = make("canvas", { class: "strip", role: "img", "aria-label": "How busy the main units were over the whole run" });
     this.spacer = make("div");
     this.box = make("div", { class: "view", scroll: () => this.move() }, this.canvas, this.spacer);
-    this.element = make("div", {}, this.strip, this.box);
+    this.tip = make("div", { class: "tip", role: "tooltip", hidden: true });
+    this.element = make("div", { class: "viewed" }, this.strip, this.box, this.tip);
     this.tops = [0];
     for (const [, group] of spans.rows) this.tops.push(this.tops.at(-1) + HEIGHTS[group] + GAP);
     this.held = new Set();
@@ -107,6 +110,24 @@ export class View {
     this.ask();
   }
 
+  /** Puts what is in view, selected and chosen into the address, once nothing has moved for a while. */
+  remember() {
+    clearTimeout(this.asides);
+    const parts = [["view", [this.low, this.high].map(Math.round)], ["selected", this.window], ["span", this.span]];
+    const text = parts.filter(([, pair]) => pair).map(([name, pair]) => `${name}=${pair.join("-")}`).join("&");
+    this.asides = setTimeout(() => history.replaceState(null, "", `#${text}`), STILL);
+  }
+
+  /** Shows what the address says, as far as it says anything. */
+  recall() {
+    const given = new URLSearchParams(location.hash.slice(1)), { offset } = this.spans.levels[0];
+    const pair = (name) => /^\d+-\d+$/.test(given.get(name) ?? "") && given.get(name).split("-").map(Number);
+    const [view, selected, span] = ["view", "selected", "span"].map(pair);
+    if (selected) this.select(...selected);
+    if (span && span[1] >= offset[span[0]] && span[1] < offset[span[0] + 1]) this.pick(span);
+    if (view && view[1] > view[0]) this.show(...view);
+  }
+
   x(cycle) {
     return this.left + ((cycle - this.low) / (this.high - this.low)) * (this.width - this.left);
   }
@@ -122,6 +143,7 @@ export class View {
     if (from === this.low && from + length === this.high) return;
     [this.low, this.high] = [from, from + length];
     this.move();
+    this.remember();
   }
 
   /** The nearest length that can be shown. */
@@ -232,10 +254,9 @@ export class View {
   drawMarks(pen) {
     if (this.window) {
       const from = Math.max(this.left, this.x(this.window[0])), to = Math.min(this.width, this.x(this.window[1]));
-      pen.globalAlpha = 0.18;
+      // beside the axis: rows keep the colours of the legend
       pen.fillStyle = this.ink.accent;
-      pen.fillRect(from, 0, Math.max(0, to - from), this.height);
-      pen.globalAlpha = 1;
+      pen.fillRect(from, AXIS - 3, Math.max(0, to - from), 3);
       for (const edge of this.window.map((each) => this.x(each))) if (edge >= this.left) pen.fillRect(edge - 0.75, 0, 1.5, this.height);
     }
     if (!this.span) return;
@@ -286,17 +307,28 @@ export class View {
     pen.strokeRect(from, 1, Math.max(2, to - from), height - 2);
   }
 
-  /** Chooses the span at a place, or the nearest; none: chooses nothing. */
-  choose(x, y) {
+  /** The span at a place, or the nearest; null: there is none, undefined: there is no row. */
+  near(x, y) {
     const at = y - AXIS + this.box.scrollTop, row = this.tops.findLastIndex((top) => top <= at);
-    if (row < 0 || row >= this.spans.rows.length || x < this.left) return;
+    if (row < 0 || row >= this.spans.rows.length || x < this.left) return undefined;
     const level = this.spans.levels[0], low = this.cycle(x - REACH), high = this.cycle(x + REACH), exact = this.cycle(x);
     let best = -1, far = Infinity;
     within(level, row, low, high, (each) => {
       const away = Math.max(level.start[each] - exact, exact - level.end[each], 0);
       if (away < far) [best, far] = [each, away];
     });
-    this.pick(best < 0 ? null : [row, best]);
+    return best < 0 ? null : [row, best];
+  }
+
+  /** Says beside the pointer what the span there is. */
+  hover({ offsetX: x, offsetY: y }) {
+    const span = this.near(x, y);
+    this.tip.hidden = !span;
+    if (!span) return;
+    this.tip.textContent = this.spans.hint(...span);
+    const left = Math.min(x + 12, this.width - this.tip.offsetWidth), top = this.canvas.offsetTop - this.box.scrollTop + this.box.offsetTop;
+    this.tip.style.left = `${left}px`;
+    this.tip.style.top = `${top + y + 16}px`;
   }
 
   /** Chooses a span, and brings it into view if it is outside. */
@@ -309,6 +341,7 @@ export class View {
       if (top < 0 || top > this.height - AXIS - 30) this.box.scrollTop = this.tops[row] - this.height / 2;
     }
     this.chosen(span);
+    this.remember();
     this.ask();
   }
 
@@ -318,6 +351,7 @@ export class View {
     const edge = (cycle) => clamp(first + Math.round((cycle - first) / bin) * bin, first, last);
     this.window = low === undefined || edge(low) === edge(high) ? null : [edge(low), edge(high)].sort((a, b) => a - b);
     this.selected(this.window);
+    this.remember();
     this.ask();
   }
 
@@ -336,7 +370,8 @@ export class View {
       if (pointers.size === 2) pressed = { ...pressed, ...spread(), moved: true };
     });
     this.canvas.addEventListener("pointermove", (event) => {
-      if (!pressed || !pointers.has(event.pointerId)) return;
+      if (!pressed || !pointers.has(event.pointerId)) return this.hover(event);
+      this.tip.hidden = true;
       pointers.set(event.pointerId, event.offsetX);
       pressed.moved ||= Math.abs(event.offsetX - pressed.x) > CLICK;
       if (!pressed.moved) return;
@@ -352,9 +387,11 @@ export class View {
     });
     for (const type of ["pointerup", "pointercancel"]) this.canvas.addEventListener(type, (event) => {
       pointers.delete(event.pointerId);
-      if (pressed && !pressed.moved && type === "pointerup") this.choose(event.offsetX, event.offsetY);
+      const span = pressed && !pressed.moved && type === "pointerup" ? this.near(event.offsetX, event.offsetY) : undefined;
+      if (span !== undefined) this.pick(span);
       if (!pointers.size) pressed = null;
     });
+    this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
     this.canvas.addEventListener("wheel", (event) => {
       if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(clamp(event.deltaY, -100, 100) / 250), this.cycle(event.offsetX));
       else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) / 1000);
@@ -372,26 +409,30 @@ export class View {
     addEventListener("theme", () => this.width && this.resize());
   }
 
-  /** Keys move the picture as long as they are held. */
+  /** Keys move the picture at once, and as long as they are held at one speed, however often the screen is drawn. */
   keys() {
     const moves = {
-      w: ["zoom in", () => this.zoom(0.94)], s: ["zoom out", () => this.zoom(1 / 0.94)],
-      a: ["go left", () => this.pan(-0.03)], d: ["go right", () => this.pan(0.03)] };
-    const go = () => {
-      for (const key of this.held) moves[key][1]();
-      if (this.held.size) requestAnimationFrame(go);
-    };
-    for (const [key, [help]] of Object.entries(moves))
+      w: ["zoom in", (steps) => this.zoom(0.94 ** steps)], s: ["zoom out", (steps) => this.zoom(0.94 ** -steps)],
+      a: ["go left", (steps) => this.pan(-0.03 * steps)], d: ["go right", (steps) => this.pan(0.03 * steps)] };
+    const go = (before) => requestAnimationFrame((now) => {
+      // a step for each 60th of a second
+      for (const key of this.held) moves[key][1](0.06 * Math.min(100, Math.max(0, now - before)));
+      if (this.held.size) go(now);
+    });
+    for (const [key, [help, move]] of Object.entries(moves))
       bind(key, help, () => {
-        if (!this.held.size) requestAnimationFrame(go);
+        if (this.held.has(key)) return;
+        if (!this.held.size) go(performance.now());
         this.held.add(key);
+        move(TAP);
       });
-    addEventListener("keyup", (event) => this.held.delete(event.key));
+    // a key that was pressed without Shift may be let go with it
+    addEventListener("keyup", (event) => this.held.delete(event.key.toLowerCase()));
     addEventListener("blur", () => this.held.clear());
     bind("0", "the whole run", () => this.show(this.spans.first, this.spans.last));
     bind("f", "the selected window, or the chosen span, as large as the picture", () => this.focus());
-    bind("ArrowRight", "the next span of the row", () => this.span && this.step(1));
-    bind("ArrowLeft", "the span before", () => this.span && this.step(-1));
+    bind("ArrowRight", "the first span in view, then the next one of the row", () => this.step(1));
+    bind("ArrowLeft", "the span before", () => this.step(-1));
     bind("Escape", "nothing selected and nothing chosen", () => { this.select(); this.pick(null); });
   }
 
@@ -402,7 +443,13 @@ export class View {
   }
 
   step(by) {
+    if (!this.span) return this.pick(this.firstInView());
     const [row, at] = this.span, { offset } = this.spans.levels[0];
     this.pick([row, clamp(at + by, offset[row], offset[row + 1] - 1)], true);
+  }
+  /** The first span in view of the first row that has one there; null: none. */
+  firstInView() {
+    const level = this.spans.levels[0], rows = this.spans.rows.map((_, row) => [row, after(level, row, this.low)]);
+    return rows.find(([row, at]) => this.tops[row] >= this.box.scrollTop && at < level.offset[row + 1] && level.start[at] < this.high) ?? null;
   }
 }
