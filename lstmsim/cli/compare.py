@@ -8,7 +8,7 @@ import lstmsim
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli import options
 from lstmsim.studies.compare.request import CompareRequest
-from lstmsim.studies.search.request import SearchRequest
+from lstmsim.studies.search.request import SearchRequest, SeveralSizes
 
 if TYPE_CHECKING:
     from lstmsim.studies.compare.result import Comparison
@@ -65,8 +65,8 @@ def _what(comparison: Comparison) -> str:
     )
 
 
-@options.command("search", SearchRequest, options.json_output())
-def search_command(files: options.Outputs, **asked: Any) -> None:
+@options.command("search", SearchRequest, SeveralSizes, options.json_output())
+def search_command(files: options.Outputs, npe: tuple[int, ...], **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 
     EP doubles from 1, VP = min(Hw, N // EP), and every pair is simulated; threads, latencies and all else stay as the
@@ -78,6 +78,7 @@ def search_command(files: options.Outputs, **asked: Any) -> None:
     lstmsim search scenario.yaml --npe 65536 --exhaustive --any-ep
     lstmsim search scenario.yaml --npe 65536 --exhaustive --out results
     lstmsim search scenario.yaml --npe 16384 --core 2 --json -
+    lstmsim search scenario.yaml --npe 4096:65536
     """
     if asked["folder"] is not None:
         from lstmsim.studies.sweep.run import table_stem
@@ -87,5 +88,12 @@ def search_command(files: options.Outputs, **asked: Any) -> None:
     with options.progress("searching") as show:
         from lstmsim.studies.search.run import search
 
-        result = search(**asked, progress=show)
-    files.finish(result)
+        results = [search(**asked, npe=each, progress=show) for each in npe]
+    if len(results) == 1:
+        files.finish(results[0])
+        return
+    from lstmsim.report.renderings import text
+    from lstmsim.studies.search.report import table_of
+
+    every = {"schema": "lstmsim/searches/1", "searches": [each.to_dict() for each in results]}
+    files.finish(results, {"json": lambda path: options.write_json(path, every)}, lambda: text(table_of(results)))

@@ -21,15 +21,25 @@ _NAMES = {"keys": 46}
     "list",
     json_output("the list"),
     Output("json_schema", "Write a JSON schema of requests and of the keys of files; - is standard output."),
-    more=[click.Argument(["kind"], required=False, type=click.Choice(list(KINDS)))],
+    more=[
+        click.Argument(["kind"], required=False, type=click.Choice(list(KINDS))),
+        click.Argument(["word"], required=False),
+    ],
 )
-def list_command(files: Outputs, kind: str | None) -> None:
+def list_command(files: Outputs, kind: str | None, word: str | None) -> None:
     """Show models, chips, machines, devices, cells, graphs, policies, engines, experiments, or only one KIND of them.
 
     Each has its source; a machine says with what its cycles agree exactly, and what is assumed. The KIND keys
-    shows every key of a file with its meaning, bounds, default and source, and only if asked for.
+    shows every key of a file with its meaning, bounds, default and source, and only if asked for. WORD shows only
+    rows that contain it.
+
+    \b
+    lstmsim list keys threads
     """
     known = list_known(kind)
+    if kind is not None and word is not None:
+        found = [row for row in known[kind] if word.casefold() in f"{row['name']} {row['source']}".casefold()]
+        known = {**known, kind: found}
     files.write(known, {"json": lambda path: write_json(path, known), "json_schema": _write_schema})
     kinds = {each: rows for each, rows in known.items() if each in KINDS}
     files.show(

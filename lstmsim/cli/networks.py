@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,8 +65,8 @@ def import_command(
 ) -> None:
     """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
-    FILE is .onnx, .safetensors with PyTorch's names, .keras or .h5 (Keras, also weights only), or .pt, .pth, .ckpt,
-    .bin (PyTorch: state dictionaries, checkpoints, whole modules, TorchScript). The weights are written next to the
+    FILE is .onnx, .safetensors with PyTorch's names, .keras or .h5 (Keras, also weights only), or .pt, .jit, .pth,
+    .ckpt, .bin (PyTorch: state dictionaries, checkpoints, whole modules, TorchScript). The weights go next to the
     model file, as .safetensors. Nothing in FILE is ever executed; of other files only the data files of an ONNX network
     are opened (speech.onnx.data), in its own folder. A network with several separate recurrent parts gives a file for
     each, numbered. A table says what becomes of every operator of an ONNX network, and how much of the work is left
@@ -99,6 +100,8 @@ def import_command(
     for imported, path in zip(renamed(models, name), targets, strict=True):
         save_model(imported, path, licence=licence, force=force)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if imported.network else ''}")
+    own = f"{shlex.quote(targets[0])} --chip column-npu-16k --steps {models[0].steps or 100}"
+    click.echo(f"next: lstmsim simulate {own}")
 
 
 def _default_target(file: str) -> str:

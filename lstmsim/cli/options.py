@@ -41,7 +41,7 @@ def command(
     left_out: Sequence[str] = (),
     windowed: Sequence[str] = (),
     more: Sequence[click.Parameter] = (),
-    kind: type[click.Command] = click.Command,
+    kind: type[click.Command] | None = None,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function, which gets the output files and the fields of a request; its docstring is the help.
 
@@ -85,9 +85,36 @@ def command(
                 raise InputError([_named(each, made, every) for each in error.mistakes]) from error
 
         text = inspect.cleandoc(function.__doc__ or "")
-        return kind(name, params=params, callback=run, help=text)
+        return (kind or _Command)(name, params=params, callback=run, help=text)
 
     return decorate
+
+
+class _Command(click.Command):
+    """A command that leads from an option which it does not have to what does it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if not (instead := self._instead(name.lstrip("-").replace("-", "_"))):
+                raise
+            raise click.NoSuchOption(name, f"No such option {name!r}: {instead}", ctx=ctx) from None
+
+    def _instead(self, name: str) -> str:
+        """What the user may have meant by an option: a picture, or a key of the scenario."""
+        options = {each: getattr(param, "help", None) or "" for param in self.params for each in param.opts}
+        pictures = [each for each, help in options.items() if ".png" in help]
+        if name in ("plot", "picture", "draw") and pictures:
+            return f"what is simulated is drawn by {listed(pictures)}."
+        if not {"--set", "scenario"} <= options.keys():
+            return ""
+        known = import_module("lstmsim.studies.known.run").list_known("keys")["keys"]
+        paths = {row["name"].partition(" ")[2] for row in known}
+        ways = {name: name, f"cores.{name}": f"chip.cores.0.{name}", f"jobs.{name}": f"jobs.0.{name}"}
+        changes = [f"--set {at}=VALUE" for path, at in ways.items() if path in paths]
+        return f"that is a key of the scenario, changed by {listed(changes)}." if changes else ""
 
 
 def _named(mistake: Mistake, made: Mapping[str, click.Parameter], every: Mapping[str, Described]) -> Mistake:
@@ -98,12 +125,16 @@ def _named(mistake: Mistake, made: Mapping[str, click.Parameter], every: Mapping
 
     def place(field: str) -> str:
         """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
+        if field == "window":
+            return "--trace-window"
         name, blank, typed = field.partition(" ")
         if blank and name in ("folder", "overrides", "axes", "minimise") and name in made:
             return f"{made[name].opts[0]} {typed}"
         key, _, index = field.removeprefix("saturation: ").partition(".")
         named = f" {index}" if index and key in every and every[key].key.metavar == "NAME=VALUE" else ""
         if key not in every or not (index.isdecimal() or not index or named):
+            return field
+        if key == "jobs" and bool in every[key].kinds:
             return field
         return option.opts[0] + named if isinstance(option := made.get(key), click.Option) else key.upper()
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
+from lstmsim.base.bounds import MAX_STEPS
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
+from lstmsim.base.wording import show
 from lstmsim.cli import options
 from lstmsim.report.tables import folded
 from lstmsim.studies.shared.request import RandomWeights
@@ -28,8 +32,16 @@ _SAVING = "lstmsim.studies.simulate.saving"
 
 
 class _Shown:
-    """What is shown of a run."""
+    """What is simulated of a network's file, and what is shown of a run."""
 
+    chip: Annotated[
+        str | None,
+        Key("If SCENARIO is a network's or a model's file: the chip, a preset's name or a file.", metavar="NAME"),
+    ] = None
+    steps: Annotated[
+        int | None,
+        Key("If SCENARIO is such a file: time steps.", follows="those of the file", low=1, high=MAX_STEPS, metavar="N"),
+    ] = None
     device: Annotated[
         str | None,
         Key(
@@ -91,7 +103,11 @@ def simulate_command(
     lstmsim simulate scenario.yaml --set chip.cores.0.ep=16 --set jobs.0.steps=50
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     lstmsim simulate scenario.yaml --outputs h.safetensors
+    lstmsim simulate network.onnx --chip column-npu-16k --steps 100
     """
+    source, notes = import_module("lstmsim.studies.importing").scenario_of(scenario, asked["chip"], asked["steps"])
+    for text in notes:
+        options.remark(text)
     if device is not None:
         _check_device(device, "report" in files.paths or asked["explain"])
     if random_weights is not None and not asked["check_numerics"] and "outputs" not in files.paths:
@@ -100,7 +116,7 @@ def simulate_command(
     with options.status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.studies.simulate import run as study
 
-        result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"], clock=asked["clock"])
+        result = study.run(source, engine=asked["engine"], overrides=asked["overrides"], clock=asked["clock"])
         if "outputs" in files.paths:
             _check_outputs(result)
         if "outputs" in files.paths or asked["check_numerics"]:
@@ -133,9 +149,23 @@ def simulate_command(
     }
     files.write(result, writers)
     files.show(lambda: shown.text(asked["jobs"], asked["glossary"]), result.report)
-    for text in result.report.remarks:
+    for text in (*result.report.remarks, *_doubts(source, result)):
         options.remark(text)
     files.name()
+
+
+def _doubts(source: Any, result: Run) -> Iterator[str]:
+    """Say what a scenario may not mean: an order without effect, and a name that several entries have."""
+    from lstmsim.files.yaml.source import read_document
+
+    jobs = result.scenario.jobs
+    if jobs[0].dispatch == "edf" and all(job.deadline is None for job in jobs):
+        yield "dispatch edf: no job has a `deadline`, so that jobs go in the order of their arrivals"
+    # a pipe can be read only once
+    entries = read_document(source).data["jobs"] if isinstance(source, str) and os.path.isfile(source) else []
+    for name, count in Counter(each["name"] for each in entries if "name" in each).items():
+        if count > 1:
+            yield f"{count} entries of `jobs` have the name {show(name)}: the names of their jobs are made different"
 
 
 def _check_outputs(result: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _BAR_CELLS = 24
 _MOST_REASONS = 5
+_NUMBERS = re.compile(r"\d[\d.,]*")
+_LIKE = " (for example; the others differ in numbers only)"
 
 
 class _Drawn:
@@ -100,6 +103,7 @@ def sweep_command(
         with _bar(os.path.basename(spec)) as show:
             result = sweep(spec, folder, progress=show, **asked)
     counts = result.progress
+    wrong = _explain(result.path, spec, whole=asked["shard"] is None)
     files.show(result.to_text, result)
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
@@ -114,7 +118,8 @@ def sweep_command(
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
-    _explain(result.path, spec, whole=asked["shard"] is None)
+    if wrong is not None:
+        raise wrong
     files.write(result)
     files.name()
     _draw(result, pictures, plot_kind, plot_objectives, files.look)
@@ -131,11 +136,11 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     check_kind(loaded.sweep.axes, kind)
 
 
-def _explain(store_path: str, place: str, *, whole: bool) -> None:
-    """Say on standard error which points are on no front, and why points are infeasible.
+def _explain(store_path: str, place: str, *, whole: bool) -> LstmsimError | None:
+    """Say on standard error why points are infeasible, and which are on no front.
 
-    If a `whole` sweep (no shard) simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all
-    points have failed: then something in the file is misspelt, or lstmsim is at fault.
+    If a `whole` sweep (no shard) simulated nothing, give an `InputError` at `place` instead, or a `LstmsimError` where
+    all points have failed: then something in the file is misspelt, or lstmsim is at fault.
     """
     from lstmsim.studies.sweep.store import Store
     from lstmsim.studies.sweep.table import judge
@@ -144,21 +149,24 @@ def _explain(store_path: str, place: str, *, whole: bool) -> None:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
         nothing = next(store.rows(["point"], "WHERE status = 'done' LIMIT 1"), None) is None
         notes = [] if nothing else judge(store).lines()[1:]
-    for line in notes:
-        remark(f"front: {line}")
-    if not (whole and nothing):
-        for line in infeasible:
-            remark(f"infeasible: {line}")
-    elif infeasible:
-        raise InputError([Mistake(place, f"nothing could be simulated: {line}") for line in infeasible])
-    elif failed:
-        raise LstmsimError(f"{place}: nothing could be simulated: {'; '.join(failed)}")
+    if whole and nothing and infeasible:
+        return InputError([Mistake(place, f"nothing could be simulated: {line}") for line in infeasible])
+    if whole and nothing and failed:
+        return LstmsimError(f"{place}: nothing could be simulated: {'; '.join(failed)}")
+    for line in [f"infeasible: {each}" for each in infeasible] + [f"front: {each}" for each in notes]:
+        remark(line)
+    return None
 
 
 def _counted(reasons: Sequence[tuple[str, int]]) -> list[str]:
-    """Lines with the most frequent reasons, and one about all others."""
+    """Lines with the most frequent reasons, and one about all others; reasons that differ in numbers only are one."""
+    alike: dict[str, list[tuple[str, int]]] = {}
+    for reason, count in reasons:
+        alike.setdefault(_NUMBERS.sub("0", reason), []).append((" ".join(reason.split()), count))
+    merged = [(own[0][0] + (_LIKE if len(own) > 1 else ""), sum(count for _, count in own)) for own in alike.values()]
+    reasons = sorted(merged, key=lambda each: -each[1])
     rest = reasons[_MOST_REASONS:]
-    lines = [f"{counted(count, 'point')}: {' '.join(reason.split())}" for reason, count in reasons[:_MOST_REASONS]]
+    lines = [f"{counted(count, 'point')}: {reason}" for reason, count in reasons[:_MOST_REASONS]]
     others = f"{counted(sum(count for _, count in rest), 'point')} for {counted(len(rest), 'other reason')}"
     return [*lines, others] if rest else lines
 
@@ -277,8 +285,10 @@ def merge_command(
     check_outputs(_tables("OUT", "OUT's table", stem, out) | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
+    wrong = _explain(merged.path, out, whole=merged.points == merged.total)
     click.echo(merged.to_text())
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
-    _explain(merged.path, out, whole=merged.points == merged.total)
+    if wrong is not None:
+        raise wrong
     _draw(merged, pictures, plot_kind, plot_objectives, files.look)

@@ -25,7 +25,7 @@ _NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|ini
 #: (layer, direction, key as in `expected_shapes`)
 _Place = tuple[int, int, tuple[str, ...]]
 #: Endings of the files that can be imported.
-SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
+SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".jit", ".pth", ".ckpt", ".bin", ".pth.tar")
 #: The cells that an RNN can be if its file does not hold its function.
 RNN_CELLS = ("rnn", "rnn-relu")
 
@@ -44,6 +44,18 @@ def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
 def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     """Give the name and shape of every tensor that a model's file can hold."""
     return {name: shape for name, (_, shape) in _places(model).items()}
+
+
+def wrong_shape(path: str, model: Model) -> str:
+    """Say which tensor of a file in lstmsim's layout has another shape than a model needs; empty if there is none."""
+    try:
+        tensors = read_safetensors(path, numbers=False).tensors
+    except InputError:  # `read_weights` will name what is wrong
+        return ""
+    for name, shape in canonical_shapes(model).items():
+        if name in tensors and tensors[name].shape != shape:
+            return f"{name} has shape {shape_text(tensors[name].shape)}, expected {shape_text(shape)}"
+    return ""
 
 
 def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
@@ -198,7 +210,7 @@ def import_weights(
     >>> import_weights("speech.txt")
     Traceback (most recent call last):
     lstmsim.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .h5, .hdf5, \
-.pt, .pth, .ckpt, .bin or .pth.tar
+.pt, .jit, .pth, .ckpt, .bin or .pth.tar
     """
     name = os.fspath(path)
     if not name.lower().endswith(SUFFIXES):

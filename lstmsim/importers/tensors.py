@@ -152,8 +152,11 @@ class _Duplicate(ValueError):
     """A key of the header comes twice."""
 
 
-def read_safetensors(path: str | os.PathLike[str]) -> Safetensors:
-    """Read the tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header."""
+def read_safetensors(path: str | os.PathLike[str], *, numbers: bool = True) -> Safetensors:
+    """Read the tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header.
+
+    numbers: False reads the header only, for kinds and shapes.
+    """
     name = os.fspath(path)
     with bounded_file(name, "a safetensors file") as (file, size):
         try:
@@ -161,8 +164,8 @@ def read_safetensors(path: str | os.PathLike[str]) -> Safetensors:
             entries = _entries(header, size - start)
         except InputError as error:
             raise placed(error, name) from None
-        content = memoryview(file.read(size - start))
-    if len(content) != size - start:
+        content = memoryview(file.read(size - start) if numbers else b"")
+    if numbers and len(content) != size - start:
         raise InputError(Mistake(name, "changed while it was read"))
     tensors = {key: _stored(kind, shape, content[begin:end]) for key, (kind, shape, begin, end) in entries.items()}
     return Safetensors(tensors, header.get(METADATA) or {})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.studies.shared.request import Path, takes
@@ -22,7 +22,7 @@ class ImportRequest:
 
     file: Annotated[
         Path,
-        Key("File of the network: .onnx, .safetensors, .keras, .h5, .pt, .pth, .ckpt or .bin; it is not executed."),
+        Key("File of the network: .onnx, .safetensors, .keras, .h5, .pt, .jit, .pth, .ckpt, .bin; it is not executed."),
     ]
     out: Annotated[
         Path | None,
@@ -76,6 +76,37 @@ def import_model(request: ImportRequest) -> tuple[ImportedModel, ...]:
         for model, path in zip(models, targets, strict=True):
             save_model(model, path, licence=request.licence, force=request.force)
     return tuple(models)
+
+
+def scenario_of(file: str, chip: str | None, steps: int | None) -> tuple[Any, list[str]]:
+    """Make the scenario of a network's or a model's file, a job for each model, and notes on what the network loses.
+
+    chip, steps: None for other files, which are scenarios; a network may set its steps.
+    """
+    from lstmsim.files.scenario.scenario_file import model_and_steps
+    from lstmsim.files.yaml.source import read_document
+    from lstmsim.importers.files import SUFFIXES, import_weights
+
+    if chip is None and steps is None and not file.lower().endswith(SUFFIXES):
+        return file, []
+    models: Sequence[Any] = ()
+    name, notes = os.path.basename(file), list[str]()
+    if file.lower().endswith(SUFFIXES):
+        models = import_weights(file)
+        notes += [f"note: {note}" for each in models for note in each.notes]
+        notes += filter(None, [models[0].operators.warning()] if models[0].operators else [])
+    elif os.path.isfile(file) and "jobs" in read_document(file).data:
+        keys = {"--chip": (chip, f"chip={chip}"), "--steps": (steps, f"jobs.0.steps={steps}")}
+        text = "only with a network's or a model's file; in a scenario it is --set"
+        raise InputError([Mistake(at, f"{text} {key}") for at, (given, key) in keys.items() if given is not None])
+    known = [each.steps for each in models] or [model_and_steps(file)[1]]
+    text = f"is missing: {name} has no chip (`lstmsim list chips`); `lstmsim import` makes a model for scenarios of it"
+    refuse(
+        [Mistake("--chip", text)] if chip is None else [],
+        [Mistake("--steps", f"is missing: {name} does not set its time steps")] if not all(known) and not steps else [],
+    )
+    jobs = [{"model": each, **({} if steps is None else {"steps": steps})} for each in models or [file]]
+    return {"name": os.path.splitext(name)[0], "chip": chip, "jobs": jobs}, notes
 
 
 def check_name(name: str | None) -> None:

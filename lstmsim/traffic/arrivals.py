@@ -203,7 +203,7 @@ OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
 class ClosedLoop:
     """A number of clients ask, wait for the answer, think, and ask again: each has at most one request on its way.
 
-    clients: number of clients, 1 to `MAX_JOBS`: more never wait at once.
+    clients: number of clients, each of which waits for its answer; at most as many as a scenario may have jobs.
     think_ms: time for which a client thinks between an answer and its next request; the mean of exponential times.
     think: `exponential` (all times independent) or `fixed`. Fixed clients that begin together stay together until the
         queue has drawn them apart.

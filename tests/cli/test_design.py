@@ -61,7 +61,7 @@ def test_the_answer_has_what_others_check() -> None:
         assert rival["objective"] == min(every[tuple(each.values())] for each in others)
     assert text.startswith(f"DESIGN for two: {best:,} cycles, proven best of 27 designs\n")
     assert (data["stamp"]["chip"], "not compared with silicon" in text) == ("column-npu-16k", True)
-    assert "space: 27 designs" in text
+    assert "SPACE: 27 designs" in text
 
 
 @pytest.mark.slow
@@ -302,7 +302,7 @@ def test_the_page_begins_with_the_picture_and_has_the_best_designs() -> None:
     done = call("design", "s.yaml", "--device", "none", *SPACE, "--jobs", "1", "--report", "p.html")
     assert done.exit_code == 0, done.output
     page = Path("p.html").read_text(encoding="utf-8").partition("<main>")[2]
-    assert page.index("data:image/svg+xml") < page.index("space: 27 designs") < page.index("every design, once")
+    assert page.index("data:image/svg+xml") < page.index("SPACE: 27 designs") < page.index("EVERY DESIGN, ONCE")
     assert 'proven best of <a href="#rows">27</a> designs' in Path("p.html").read_text(encoding="utf-8")
     refused = call("design", "s.yaml", "--device", "none", *SPACE, "--report", "p.txt")
     assert (refused.exit_code, "--report p.txt" in refused.stderr) == (2, True)

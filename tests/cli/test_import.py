@@ -67,10 +67,14 @@ def written(path: str) -> Model:
     return load_scenario({"chip": "column-npu-64k", "jobs": [{"model": f"./{path}", "steps": 2}]}).jobs[0].model
 
 
+NEXT = "next: lstmsim simulate speech.yaml --chip column-npu-16k --steps 100\n"
+
+
 def test_the_file_that_is_named_can_be_simulated() -> None:
     result = call("speech.onnx")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.endswith("wrote speech.yaml and speech.safetensors\n")
+    assert result.stdout.endswith("wrote speech.yaml and speech.safetensors\n" + NEXT)
+    assert runner.call(*NEXT.split()[2:]).exit_code == 0
     assert "node0" in result.stdout
     model = written("speech.yaml")
     assert (model.name, [(layer.hidden, layer.input) for layer in model.layers]) == ("speech", [(8, 4)])
@@ -131,7 +135,7 @@ def test_the_weights_are_beside_the_model_that_names_them() -> None:
 
 def test_shapes_only() -> None:
     result = call("speech.onnx", "--no-weights")
-    assert result.stdout.endswith("wrote speech.yaml\n")
+    assert result.stdout.endswith("wrote speech.yaml\n" + NEXT)
     assert "weights" not in Path("speech.yaml").read_text()
     assert sorted(each.name for each in Path.cwd().iterdir()) == ["speech.onnx", "speech.yaml"]
 
@@ -240,7 +244,7 @@ def test_hostile_files(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["speech.txt"], ".onnx, .safetensors, .keras, .h5, .hdf5, .pt, .pth, .ckpt, .bin, .pth.tar"),
+        (["speech.txt"], ".onnx, .safetensors, .keras, .h5, .hdf5, .pt, .jit, .pth, .ckpt, .bin, .pth.tar"),
         (["speech.pt"], "speech.pt: no such file"),
         (["missing.onnx"], "missing.onnx"),
         (["speech.onnx", "--out", "speech.txt"], ".yaml"),

@@ -66,3 +66,18 @@ def test_experiments_are_read_and_not_run(tmp_path: Path) -> None:
     assert experiments(package) == []
     (tmp_path / "pyproject.toml").touch()
     assert experiments(package) == [("study", "Which ep is best?; a patent")]
+
+
+def test_a_word_shows_what_contains_it() -> None:
+    names = [row["name"] for row in json.loads(call("keys", "Thread_Policy", "--json", "-").stdout)["keys"]]
+    assert names == ["column-npu cores.thread_policy"]
+    assert [line.split()[0] for line in call("chips", "V100").stdout.splitlines()[1:] if line[2] != " "] == [
+        "edge",
+        "v100",
+    ]
+    assert call("chips", "nowhere").stdout == "CHIPS\n  none\n"
+
+
+def test_no_name_of_the_code_is_shown_for_keys() -> None:
+    rows = json.loads(call("keys", "--json", "-").stdout)["keys"]
+    assert [row for row in rows if "MAX_" in row["source"] or "lstmsim." in row["source"]] == []

@@ -29,7 +29,7 @@ def test_shards_are_merged(spec: str, tmp_path: Path) -> None:
         "scenario: the best point has latency_ms_mean 0.00157: ep 8, vp 32 (point 5)",
         "8 of 8 points",
         "",
-        "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points",
+        "PARETO FRONT (minimise latency_ms_mean, npe): 1 of 7 points",
     ]
     call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "sweep.csv").read_bytes()

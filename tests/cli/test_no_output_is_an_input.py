@@ -91,6 +91,7 @@ OTHERS = {
         "--until-half-width",
         "--bound",
         "--batch",
+        "--npe",
         "--board",
         "--netlist-of",
         "--port",

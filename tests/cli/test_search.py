@@ -222,7 +222,7 @@ def test_wrong_npe_gets_one_line(tmp_path: Path, npe: str, line: str) -> None:
 def test_other_mistakes(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     assert "Missing option '--npe'" in refused(path)
-    assert "is not a valid integer" in refused(path, "--npe", "many")
+    assert "--npe: must be at least 1, got 0" in refused(path, "--npe", "64,0")
     assert "no file called" in refused(str(tmp_path / "gone.yaml"), "--npe", "64")
     assert "there is no folder" in refused(path, "--npe", "64", "--json", str(tmp_path / "gone" / "a.json"))
     assert "is also the input" in refused(path, "--npe", "64", "--json", path)
@@ -235,3 +235,23 @@ def test_a_model_that_fits_nowhere(tmp_path: Path) -> None:
     assert line.startswith("Error: no (EP, VP) of 8 multipliers can be simulated; (1, 8): job tiny")
     assert "accumulator_banks" in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("sizes", ["64,128,256", "64:300"])
+def test_several_arrays_are_a_table_of_the_best(sizes: str, tmp_path: Path) -> None:
+    path = scenario(tmp_path)
+    several = result(path, "--npe", sizes)
+    assert several == {
+        "schema": "lstmsim/searches/1",
+        "searches": [result(path, "--npe", n) for n in ("64", "128", "256")],
+    }
+    shown = call("search", path, "--npe", sizes).stdout.splitlines()
+    assert [line.split()[0] for line in shown[2:]] == ["NPE", "64", "128", "256"]
+    best = several["searches"][2]["chosen"]
+    assert shown[-1].split()[1:4] == [str(best["ep"]), str(best["vp"]), f"{best['cycles']:,}"]
+
+
+@pytest.mark.parametrize("sizes", ["", "x", "64,", "300:64", "64:x", "0:8", "1:2:3", "1:99999999"])
+def test_sizes_that_are_none(sizes: str, tmp_path: Path) -> None:
+    message = refused(scenario(tmp_path), "--npe", sizes)
+    assert f"expected a number, N,N,N or LOW:HIGH up to 10,000,000, got {sizes!r}" in message

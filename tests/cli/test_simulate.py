@@ -6,12 +6,14 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
 import lstmsim as package
 from lstmsim.analysis.report import ACCOUNTS, LOSSES
 from lstmsim.engines import ENGINES
+from lstmsim.importers.tensors import write_safetensors
 from tests.cli import runner
 
 SCENARIO = """
@@ -237,3 +239,68 @@ def test_what_is_refused_after_the_simulation_is_refused_before_the_first_file(
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr("lstmsim.analysis.files.kanata.MAX_OPERATIONS", 1)
     assert words in refused(scenario, "--json", "j", "--program", "p.npz", *arguments)
+
+
+def test_an_option_of_another_command_leads_to_what_the_user_needs(scenario: str) -> None:
+    cases = {
+        "--threads": "that is a key of the scenario, changed by --set chip.cores.0.threads=VALUE or --set jobs",
+        "--dispatch": "that is a key of the scenario, changed by --set dispatch=VALUE.",
+        "--plot": "what is simulated is drawn by --timeline or --roofline.",
+    }
+    for option, sentence in cases.items():
+        message = refused(scenario, option, "2")
+        assert message.startswith("Usage: ")
+        assert f"Error: No such option '{option}': {sentence}" in message
+    assert "Did you mean" in refused(scenario, "--timelin", "a.png")
+
+
+def test_what_is_no_scenario_is_named(scenario: str) -> None:
+    Path("speech.yaml").write_text("name: speech\nlayers: [{cell: lstm, hidden: 8, input: 8}]\nlayer_order: step\n")
+    assert refused("speech.yaml") == (
+        "speech.yaml: is a model, no scenario: simulate it by `lstmsim simulate speech.yaml --chip NAME --steps N`, or "
+        "name it as the `model` of a job in a scenario\n"
+    )
+    Path("x.safetensors").write_bytes(bytes(100))
+    assert "`lstmsim import x.safetensors` makes a model" in runner.call("serve", "x.safetensors").stderr
+    assert "has no key 'cores'; did you mean 'chip.cores.0.ep'?" in refused(scenario, "--set", "cores.0.ep=8")
+    wrong = ("--timeline", "a.png", "--trace-window", "9:3")
+    assert runner.call("simulate", scenario, *wrong).stderr == "--trace-window: must end after its start 9, got 3\n"
+
+
+def test_a_network_is_simulated_without_a_scenario(scenario: str) -> None:
+    weights = {"weight_ih_l0": np.zeros((32, 4)), "weight_hh_l0": np.zeros((32, 8))}
+    write_safetensors("net.safetensors", weights)
+    Path("model.yaml").write_text("name: net\nlayers: [{cell: lstm, hidden: 8, input: 4}]\nsteps: 7\n")
+    model = "{name: net, layers: [{cell: lstm, hidden: 8, input: 4}]}"
+    Path("alone.yaml").write_text(f"name: net\nchip: column-npu-16k\njobs: [{{model: {model}, steps: 7}}]\n")
+    texts = [
+        call("net.safetensors", "--chip", "column-npu-16k", "--steps", "7").stdout,
+        call("model.yaml", "--chip", "column-npu-16k").stdout,
+        call("alone.yaml").stdout,
+    ]
+    assert len(set(texts)) == 1
+    assert "makespan" in texts[0]
+    assert refused("net.safetensors") == (
+        "--chip: is missing: net.safetensors has no chip (`lstmsim list chips`); `lstmsim import` makes a model for "
+        "scenarios of it\n--steps: is missing: net.safetensors does not set its time steps\n"
+    )
+    assert refused("alone.yaml", "--chip", "v100", "--steps", "2") == (
+        "--chip: only with a network's or a model's file; in a scenario it is --set chip=v100\n"
+        "--steps: only with a network's or a model's file; in a scenario it is --set jobs.0.steps=2\n"
+    )
+    # the key of the scenario that is made, not the option that shows jobs
+    assert refused("lstm-512", "--chip", "edgedrnn-8", "--steps", "2").startswith("jobs.0: job 'lstm-512' cannot run")
+
+
+def test_what_may_not_be_meant_is_remarked(scenario: str) -> None:
+    job = "{name: a, model: {layers: [{cell: lstm, hidden: 8, input: 4}]}, steps: 2"
+    text = f"chip: column-npu-16k\ndispatch: edf\njobs:\n  - {job}}}\n  - {job}}}\n"
+    Path("s.yaml").write_text(text)
+    assert call("s.yaml").stderr.splitlines() == [
+        "dispatch edf: no job has a `deadline`, so that jobs go in the order of their arrivals",
+        "2 entries of `jobs` have the name 'a': the names of their jobs are made different",
+    ]
+    Path("s.yaml").write_text(
+        text.replace("steps: 2}", "steps: 2, deadline: 9000}", 1).replace("name: a", "name: b", 1)
+    )
+    assert not call("s.yaml").stderr

@@ -48,7 +48,7 @@ def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) ->
             "scenario: the best point has latency_ms_mean 0.00157: ep 8, vp 32 (point 5)",
             "8 points: 7 simulated, 1 infeasible, 0 failed",
             "",
-            "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points",
+            "PARETO FRONT (minimise latency_ms_mean, npe): 1 of 7 points",
             "point  ep  vp  latency_ms_mean  npe",
             "    5   8  32          0.00157  256",
         ],
@@ -73,7 +73,7 @@ def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: 
     best = " ".join(best.split()).partition(" 8 points")[0]
     front, heads, *points = front.splitlines()
     assert best.endswith(", which fits stratix-10-gx-2800")
-    assert front.startswith("Pareto front (minimise latency_ms_p99, logic; maximise utilization): ")
+    assert front.startswith("PARETO FRONT (minimise latency_ms_p99, logic; maximise utilization): ")
     assert front.endswith(f"{len(points)} of 7 points, of which {len(points)} fit stratix-10-gx-2800")
     assert heads.split() == ["point", "ep", "vp", "latency_ms_p99", "logic", "utilization", "fits"]
     with open(tmp_path / "sweep.csv", encoding="utf-8", newline="") as file:
@@ -168,9 +168,13 @@ def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str
 def test_many_reasons_are_counted_together(spec: str, tmp_path: Path) -> None:
     text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 2.5, 3.5, 4.5, 5.5, 6.5]")
     Path(spec).write_text(text, encoding="utf-8")
-    reported = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
-    assert reported.count("infeasible: 2 points: chip.cores.0.ep=") == 5
-    Path(spec).write_text(text.replace("6.5]", "6.5, 7.5, x]").replace("constraints", "name: a #"), encoding="utf-8")
+    result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1")
+    like = "(for example; the others differ in numbers only)"
+    assert f"infeasible: 10 points: chip.cores.0.ep=2.5: must be a whole number, got 2.5 {like}\n" in result.stderr
+    # who varies a key that another key limits learns that before the results
+    assert result.output.index("infeasible: ") < result.output.index("12 points: ")
+    words = text.replace("2.5, 3.5, 4.5, 5.5, 6.5]", "a, b, c, d, e, f, x]")
+    Path(spec).write_text(words.replace("constraints", "name: a #"), encoding="utf-8")
     reported = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
     assert reported.count("infeasible: 2 points: chip.cores.0.ep=") == 5
     assert "infeasible: 4 points for 2 other reasons" in reported

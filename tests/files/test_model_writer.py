@@ -122,3 +122,22 @@ def test_what_was_written_here_may_be_written_again_until_somebody_changes_it(tm
     with pytest.raises(InputError, match="is also the input"):
         write_model_file(MODEL, path, source="three")
     assert path.read_text().endswith("# a word of mine\n")
+
+
+def test_weights_of_another_model_are_found_when_the_model_is_read(tmp_path: Path) -> None:
+    """Not only when their numbers are needed: a run would else be of another network than its weights."""
+    path, numbers = tmp_path / "m.yaml", random_network(MODEL, 1)
+    save_model(ImportedModel(MODEL, ("a", "b"), "here", network=numbers), path)
+    text = path.read_text(encoding="utf-8")
+    assert load_model(path).weights == str(tmp_path / "m.safetensors")
+    path.write_text(text.replace("hidden: 3", "hidden: 5"), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_model(path)
+    name = "layers.1.forward.matrix.r.x"
+    assert str(caught.value).startswith(f"{path}:")
+    assert str(caught.value).endswith(f"weights: do not fit this model: {name} has shape [3, 16], expected [5, 16]"), (
+        caught.value
+    )
+    # a file that is no safetensors file is named where its numbers are read
+    (tmp_path / "m.safetensors").write_bytes(b"damaged")
+    assert load_model(path).layers[1].hidden == 5

@@ -7,11 +7,13 @@ from heapq import merge
 from itertools import islice
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lstmsim.files.scenario.requests import _merged
+from lstmsim.base.errors import InputError
+from lstmsim.files.scenario.requests import _merged, load_requests
 
 arrivals = st.lists(st.integers(0, 12), max_size=20).map(sorted)
 
@@ -35,3 +37,11 @@ def test_no_more_is_drawn_than_is_asked_for() -> None:
         raise AssertionError
 
     assert [len(batch.arrival) for batch in _merged([stream()], 5)] == [5]
+
+
+def test_more_requests_than_a_file_has_are_refused_by_the_name_of_the_option() -> None:
+    jobs = [{"model": "lstm-256", "steps": 2, "count": 2, "arrival": [0, 10]}]
+    with pytest.raises(InputError) as caught:
+        load_requests({"chip": "column-npu-16k", "jobs": jobs}, (), 100)
+    text = "the scenario's arrivals end after 2 requests, and no arrival process goes on: leave it out, got 100"
+    assert str(caught.value) == f"requests: {text}"

@@ -2,7 +2,7 @@
 
 Run once with each framework installed, into one folder, then pack the folder:
 
-    KERAS_BACKEND=torch python make_framework_files.py keras3 FOLDER    (keras 3.15, torch 2.13)
+    KERAS_BACKEND=torch python make_framework_files.py keras3 FOLDER    (keras 3.15, torch 2.13; or numpy)
     python make_framework_files.py keras2 FOLDER                        (tf_keras 2.21)
     python make_framework_files.py torch FOLDER                         (torch 2.13)
     python make_framework_files.py pack FOLDER
@@ -82,6 +82,13 @@ def keras_files(prefix: str, folder: pathlib.Path) -> None:
     )
     chain("back", lstm(3, name="a"), layers.GRU(3, return_sequences=True, go_backwards=True, name="b"))
     chain("sum", layers.Bidirectional(lstm(2), merge_mode="sum", name="a"))
+    cells = [layers.LSTMCell(4), layers.GRUCell(2, use_bias=False), layers.LSTMCell(3, activation="softsign")]
+    one = layers.RNN(layers.LSTMCell(3), return_sequences=True, name="b")
+    two = layers.Bidirectional(layers.RNN(layers.SimpleRNNCell(2), return_sequences=True), name="c")
+    chain("cells", layers.RNN(cells, return_sequences=True, name="a"), one, two)
+    simple = layers.SimpleRNN(2, activation="linear", return_sequences=True, name="c")
+    rates = layers.GRU(3, activation="elu", recurrent_activation="hard_sigmoid", return_sequences=True, name="b")
+    chain("functions", lstm(3, activation="relu", recurrent_activation="softplus", name="a"), rates, simple)
     chain("hard", lstm(2, recurrent_activation="hard_sigmoid", name="a"))
     chain(
         "alone",

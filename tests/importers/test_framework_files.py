@@ -105,11 +105,34 @@ def test_directions_that_keras_adds_stand_side_by_side(pattern: str, tmp_path: P
 
 
 @pytest.mark.parametrize("pattern", KERAS)
-def test_an_activation_without_a_cell_is_refused(pattern: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match="layer 'a': has recurrent_activation 'hard_sigmoid': only sigmoid is simulated"
-    ):
-        imported(pattern.format("hard"), tmp_path)
+def test_hard_sigmoid_has_the_slope_of_its_keras(pattern: str, tmp_path: Path) -> None:
+    """0.2 in Keras 2, 1/6 in Keras 3."""
+    name = pattern.format("hard")
+    (model,) = imported(name, tmp_path)
+    own = model.model.layers[0].cell.name
+    assert own == f"lstm-hardsigmoid{'' if name.startswith('keras2') else '_0.16666667_0.5'}-tanh-tanh"
+    data = arrays(f"{name.split('.')[0]}.npz")
+    check(model, data["x0"], data["y_a"])
+
+
+@pytest.mark.parametrize("kind", ["h5", "keras"])
+@pytest.mark.parametrize(
+    ("name", "nodes", "cells"),
+    [
+        ("cells", ("a/lstm_cell", "a/gru_cell", "a/lstm_cell_1", "b", "c"), "lstm gru lstm-sigmoid-softsign-softsign"),
+        ("functions", ("a", "b", "c"), "lstm-softplus-relu-relu gru-hardsigmoid_0.16666667_0.5-elu rnn-linear"),
+    ],
+)
+def test_cells_and_activations_of_keras(
+    kind: str, name: str, nodes: tuple[str, ...], cells: str, tmp_path: Path
+) -> None:
+    (model,) = imported(f"keras3-{name}.{kind}", tmp_path)
+    assert (model.nodes, model.notes) == (nodes, ())
+    assert " ".join(layer.cell.name for layer in model.model.layers).startswith(cells)
+    data = arrays(f"keras3-{name}.npz")
+    check(model, data["x0"], data["y_c"])
+    assert model.operators is not None
+    assert model.operators.known == sum(layer.macs_per_step for layer in model.model.layers)
 
 
 @pytest.mark.parametrize("name", ["keras2-alone.weights.h5", "keras3-alone.weights.h5", "keras2-older.h5"])

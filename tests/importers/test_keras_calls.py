@@ -176,3 +176,23 @@ def test_an_encoder_gives_its_states_and_no_note(tmp_path: Path) -> None:
     assert [each.notes for each in models] == [(), ()]
     assert models[1].model.states_from == "the last states of layer 'enc'"
     np.testing.assert_array_equal(output(models[0], np.zeros((2, 4))).shape, (2, 4))
+
+
+@pytest.mark.parametrize("kind", ["Add", "Concatenate"])
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("order", [("inputlayer", "a"), ("a", "inputlayer")])
+def test_a_layer_that_reads_a_join_says_so(kind: str, version: int, order: tuple[str, str], tmp_path: Path) -> None:
+    """A join reads a list of tensors; the second is no state, wherever the recurrent layer is."""
+    joined = layer_of(kind) | {"inbound_nodes": [[[each, 0, 0, {}] for each in order]]}
+    if version == 3:
+        tensors = [called({}, each)["inbound_nodes"][0]["args"][0] for each in order]
+        joined["inbound_nodes"] = [{"args": [tensors], "kwargs": {}}]
+    layers = [
+        called(keras_layer("LSTM", "a", 4), "inputlayer"),
+        joined,
+        called(keras_layer("GRU", "b", 4), kind.lower()),
+    ]
+    width = 8 if kind == "Concatenate" else 4
+    datasets = cell_at("layers/lstm", LOW) | cell_at("layers/gru", keras_variables("GRU", 4, width))
+    low, high = import_weights(saved(tmp_path, keras_file(functional(*layers), datasets)))
+    assert (low.notes, high.notes) == ((), (f"'b' reads 'a' through {kind} '{kind.lower()}': {STACK}",))

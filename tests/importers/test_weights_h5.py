@@ -236,3 +236,36 @@ def test_initial_states_of_unknown_form_are_not_taken_for_0(tmp_path: Path) -> N
     config = functional([["x", 0, 0, {"initial_state": "mine"}]])
     (model,) = read(tmp_path, whole(config, legacy("own/gru_cell", GRU)))
     assert model.model.states_from == "an initial_state of layer 'own' that cannot be read"
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_gru_that_is_older_than_reset_after_resets_before_its_product(bias: bool, tmp_path: Path) -> None:
+    """Keras 2.1 has no such key: nothing but the bias would show a wrong guess."""
+    kernel, recurrent, own = keras_variables("GRU", 3, 2, reset_after=False)
+    entry = keras_layer("GRU", "own", 3, use_bias=bias)
+    del entry["config"]["reset_after"]
+    variables = [kernel, recurrent, *([own] if bias else [])]
+    (model,) = read(tmp_path, whole(keras_model([entry]), legacy("own/gru_1", variables)))
+    assert model.model.layers[0].cell.name == "gru-lbr0"
+    wanted = keras_pass("GRU", [kernel, recurrent, own if bias else np.zeros_like(own)], X)
+    np.testing.assert_allclose(output(model, X), wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "slope"), [({"implementation": 1}, "0.2"), ({"seed": None}, "0.16666667"), ({}, "0.2")]
+)
+def test_the_slope_of_hard_sigmoid_without_a_module(config: dict[str, Any], slope: str, tmp_path: Path) -> None:
+    entry = keras_layer("LSTM", "own", 3, recurrent_activation="hard_sigmoid", **config)
+    del entry["module"]
+    (model,) = read(tmp_path, whole(keras_model([entry]), legacy("own/lstm_1", LSTM)))
+    nodes = {node.name: node for node in model.model.layers[0].cell.nodes}
+    assert nodes["it_m"].inputs == ("i", float(slope))
+
+
+def test_an_rnn_of_several_cells_with_an_initial_state_is_refused(tmp_path: Path) -> None:
+    cells = [{"class_name": "GRUCell", "config": {"name": name, "units": 3}} for name in "ab"]
+    config = functional([["x", 0, 0, {"initial_state": [CONSTANT, CONSTANT]}]])
+    stack = {"class_name": "StackedRNNCells", "config": {"cells": cells}}
+    config["config"]["layers"][2] |= {"class_name": "RNN", "config": {"name": "own", "cell": stack}}
+    text = refusal(tmp_path, whole(config, legacy("own/a", GRU)))
+    assert "layer 'own': is an RNN of 2 cells with an initial_state: such an RNN can be read with one cell only" in text

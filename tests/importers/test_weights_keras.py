@@ -156,6 +156,16 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
+def cell_of(kind: str, **config: Any) -> dict[str, Any]:
+    return layer_of(kind, **{"units": 3} | config)
+
+
+def rnn_of(*cells: dict[str, Any]) -> dict[str, Any]:
+    """Make the entry of an RNN of a cell, or of several."""
+    inner = cells[0] if len(cells) == 1 else layer_of("StackedRNNCells", cells=list(cells))
+    return layer_of("RNN", cell=inner, return_sequences=True)
+
+
 LSTM = keras_layer("LSTM", "own", 3)
 GOOD = cell_at("layers/lstm", keras_variables("LSTM", 3, 2))
 KERNEL = "layers/lstm/cell/vars/0"
@@ -165,10 +175,10 @@ KERNEL = "layers/lstm/cell/vars/0"
     ("entry", "sentence"),
     [
         (
-            keras_layer("LSTM", "own", 3, activation="relu"),
-            "layer 'own': has activation 'relu': only tanh is simulated",
+            keras_layer("LSTM", "own", 3, activation="gelu"),
+            "layer 'own': has activation 'gelu': only tanh, sigmoid, relu, elu, softsign, softplus, linear and",
         ),
-        (keras_layer("GRU", "own", 3, recurrent_activation="hard_sigmoid"), "only sigmoid is simulated"),
+        (keras_layer("GRU", "own", 3, recurrent_activation="relu6"), "has recurrent_activation 'relu6': only tanh,"),
         (keras_layer("GRU", "own", 3, activation={"class_name": "Lambda"}), "has activation a mapping"),
         (
             keras_both(keras_layer("LSTM", "own", 3, go_backwards=True), "b"),
@@ -188,13 +198,23 @@ KERNEL = "layers/lstm/cell/vars/0"
         ),
         (layer_of("TimeDistributed", layer=keras_layer("LSTM", "own", 3)), "is 'TimeDistributed' around 'LSTM'"),
         (keras_layer("CuDNNLSTM", "own", 3), "is 'CuDNNLSTM'"),
-        (keras_layer("SimpleRNN", "own", 3, activation="elu"), "only tanh and relu are simulated"),
+        (keras_layer("SimpleRNN", "own", 3, activation="selu"), "has activation 'selu': only tanh,"),
         (keras_layer("LSTM", "own", 0), "has units 0, must be between 1 and"),
         (keras_layer("LSTM", "own", True), "has units true"),  # type: ignore[arg-type]
         (keras_layer("LSTM", "own", 10**400), "has units a number of"),
-        (keras_layer("RNN", "own", 3), "is 'RNN': LSTM, GRU and SimpleRNN can be read"),
+        (keras_layer("RNN", "own", 3), "is RNN around nothing: LSTMCell, GRUCell, SimpleRNNCell and lists of them"),
+        (rnn_of(cell_of("PeepholeLSTMCell")), "is RNN around 'PeepholeLSTMCell': LSTMCell, GRUCell"),
+        (rnn_of(cell_of("LSTM")), "is RNN around 'LSTM': LSTMCell, GRUCell"),
+        (rnn_of(), "is RNN around StackedRNNCells without a list of"),
+        (rnn_of(cell_of("LSTMCell"), cell_of("LSTMCell") | {"module": "mine"}), "belongs to 'mine', only Keras's own"),
+        (rnn_of(cell_of("LSTMCell", units=0)), "has units 0, must be between 1 and"),
+        (keras_both(rnn_of(cell_of("LSTMCell"), cell_of("LSTMCell")), "b"), "is an RNN of 2 cells in two directions"),
+        (
+            keras_both(rnn_of(cell_of("GRUCell")), "b", backward={"cell": cell_of("GRUCell", units=4)}),
+            "has two directions that differ",
+        ),
         (LSTM | {"module": "mine.layers"}, "belongs to 'mine.layers', only Keras's own"),
-        (keras_both(keras_layer("RNN", "own", 3), "b"), "is 'RNN'"),
+        (keras_both(keras_layer("RNN", "own", 3), "b"), "is RNN around nothing"),
         (layer_of("Bidirectional", layer=7), "is Bidirectional around something that is no layer"),
         (layer_of("Lambda"), "holds no layer LSTM, GRU or SimpleRNN; it has 1 'Lambda'"),
     ],

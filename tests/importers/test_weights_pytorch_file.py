@@ -241,6 +241,27 @@ def test_a_whole_module(tmp_path: Path) -> None:
     )
 
 
+def test_torchscript_may_end_in_jit(tmp_path: Path) -> None:
+    path = tmp_path / "net.jit"
+    path.write_bytes(torch_zip(ARRAYS))
+    check(path)
+
+
+@pytest.mark.parametrize("name", ["_all_weight_values", "_packed_weight_ih"])
+def test_a_whole_module_after_quantize_dynamic_is_named(name: str, tmp_path: Path) -> None:
+    """Its weights are modules of packed parameters, which hold objects of another library."""
+    packed = glob("torch.ao.nn.quantized.dynamic.modules.rnn", "PackedParameter") + b")\x81}("
+    packed += text("_parameters") + b"}" + text("_modules") + b"}" + b"ub"
+    lstm = glob("torch.ao.nn.quantized.dynamic.modules.rnn", "LSTM") + b")\x81}(" + text("_parameters") + b"}"
+    lstm += text("_modules") + b"}" + text(name) + packed + b"s" + b"ub"
+    outer = glob("my.net", "Model") + b")\x81}(" + text("_parameters") + b"}" + text("_modules")
+    outer += b"}" + text("enc") + lstm + b"s" + b"ub"
+    path = tmp_path / "a.pt"
+    path.write_bytes(torch_zip({}, outer))
+    with pytest.raises(InputError, match="a quantised recurrent layer, whose packed weights cannot be read"):
+        import_weights(path)
+
+
 def test_a_module_that_holds_itself(tmp_path: Path) -> None:
     outer = glob("my.net", "Model") + b")\x81q\x07}(" + text("_parameters") + state_dict(ARRAYS, False)
     outer += text("_modules") + b"}" + text("again") + b"h\x07s" + b"ub"

@@ -121,7 +121,10 @@ def safe(header: Any, numbers: bytes = b"") -> bytes:
 
 def keras_layer(kind: str, name: str, units: int, **config: Any) -> dict[str, Any]:
     """Make a recurrent layer's entry in config.json."""
-    functions = {"activation": "tanh"} | ({} if kind == "SimpleRNN" else {"recurrent_activation": "sigmoid"})
+    functions: dict[str, Any] = {"activation": "tanh"} | (
+        {} if kind == "SimpleRNN" else {"recurrent_activation": "sigmoid"}
+    )
+    functions |= {"reset_after": True} if kind == "GRU" else {}
     defaults = {"name": name, "units": units, "use_bias": True, "return_sequences": True, "go_backwards": False}
     return {"module": "keras.layers", "class_name": kind, "config": defaults | functions | config}
 

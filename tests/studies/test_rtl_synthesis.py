@@ -57,7 +57,7 @@ def test_counts_that_cannot_be_compared_are_told() -> None:
     loaded = load_scenario(scenario(), ())
     for family, words in (("ecp5", ()), ("xilinx", ()), ("intel-alm", ("rounded up",))):
         made = replace(synthesis(), family=FAMILIES[family])
-        notes = text_of(Document.of("", *synthesis_sections(loaded, made))).split("\nBy part")[0].split("\n\n")[1:]
+        notes = text_of(Document.of("", *synthesis_sections(loaded, made))).split("\nPARTS")[0].split("\n\n")[1:]
         assert [word in "".join(notes) for word in words] == [True] * len(words)
         assert bool(notes) == bool(words) == bool(synthesis_data(loaded, made)["notes"])
 

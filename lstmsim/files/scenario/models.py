@@ -176,6 +176,12 @@ def read_model(
             parts = mistake.location.removeprefix(f"model {name}: ").split(".")
             document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
         return None
+    if weights and all(known):
+        from lstmsim.importers.files import wrong_shape
+
+        text = wrong_shape(weights, model)
+        if text:
+            document.blame((*path, "weights"), f"do not fit this model: {text}")
     return model if all(known) else None
 
 

@@ -60,7 +60,7 @@ class ArrivalEntry(Entry):
         (a frame goes to any core, and pays if the one before it was on another).
     move_cycles: cycles of a move of one stream's states.
     seed: chooses the random arrivals of a kind.
-    path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
+    path: a file with a row for each request (docs/serving.md).
     job: word in `job_column` of the rows that are taken; None: all rows.
     job_column, tenant_column, speedup, rows: as in `TraceEntry`.
     Other keys: as in `lstmsim.traffic.arrivals`.

@@ -108,7 +108,7 @@ def load_requests(
     if requests is not None and total < requests:
         owner = "file's" if isinstance(source, str | os.PathLike) else "scenario's"
         text = f"the {owner} arrivals end after {total:,} requests, and no arrival process goes on: leave it out"
-        raise InputError(Mistake(f"requests {requests:,}", text))
+        raise InputError(Mistake("requests", f"{text}, got {requests:,}"))
     count = total if requests is None else requests
     scenario = read.scenario(jobs, offers_of(read, ends))
     return Requests(scenario, _merged(streams, count), count, tuple(tenants), tuple(origins))

@@ -85,7 +85,11 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
         return document, source.name
     if isinstance(source, Mapping):
         return document_of(source), "scenario"
-    return read_document(source), Path(source).stem
+    document, name = read_document(source), os.fspath(source)
+    if "layers" in document.data and not {"chip", "jobs"} & set(document.data):
+        text = f"is a model, no scenario: simulate it by `lstmsim simulate {name} --chip NAME --steps N`, or name it as"
+        raise InputError(Mistake(name, f"{text} the `model` of a job in a scenario"))
+    return document, Path(source).stem
 
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
@@ -211,7 +215,9 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
         except InputError as error:
             document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in error.mistakes)
         except _NoSuchPathError as error:
-            document.mistakes.append(Mistake(label, str(error)))
+            chip = document.data.get("chip") if expand(("chip",)) else None
+            meant = f"; did you mean 'chip.{target.strip()}'?" if isinstance(chip, dict) and parts[0] in chip else ""
+            document.mistakes.append(Mistake(label, f"{error}{meant}"))
 
 
 def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand, left_out: LeftOut) -> None:

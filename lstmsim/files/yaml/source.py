@@ -76,7 +76,10 @@ def _read_text(path: Path, name: str) -> str:
     if len(content) > MAX_BYTES:
         raise InputError(Mistake(name, f"is larger than {MAX_BYTES // 1_000_000} MB"))
     if b"\0" in content:
-        raise InputError(Mistake(name, "is a binary file (or UTF-16), expected YAML or JSON text in UTF-8"))
+        from lstmsim.importers.files import SUFFIXES
+
+        hint = f"; `lstmsim import {name}` makes a model of a network's file" if path.suffix in SUFFIXES else ""
+        raise InputError(Mistake(name, f"is a binary file (or UTF-16), expected YAML or JSON text in UTF-8{hint}"))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

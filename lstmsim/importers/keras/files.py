@@ -38,6 +38,7 @@ from lstmsim.importers.keras.models import (
     parts_of,
 )
 from lstmsim.importers.tensors import Stored, shape_text
+from lstmsim.model.cells import cell as cell_named
 from lstmsim.model.numerics.weights import Floats
 
 MAX_DEPTH = 40
@@ -239,7 +240,9 @@ def _layer_variables(file: Any, groups: Sequence[_Group], size: int, layer: Kera
     top = layer.names[0]
     own = [each for each in groups if each.path.startswith((f"model_weights/{top}/", f"{top}/"))]
     if len(layer.names) > 1:
-        own = [each for each in own if layer.name in each.parts[1:]]
+        own = [each for each in own if layer.names[-1] in each.parts[1:]]
+    if layer.among is not None:
+        own = [each for each in own if each.parts[-1] == layer.among[1]]
     if side:
         own = [each for each in own if any(part.startswith(f"{side}_") for part in each.parts)]
     if len(own) != 1:
@@ -263,7 +266,7 @@ def _alone(groups: Sequence[_Group], version: bytes | None) -> dict[str, dict[st
     if version is not None and _is_old(version):
         raise InputError(
             f"holds weights only, of Keras {show(version.decode('utf-8', 'replace'))}: recurrent_activation was "
-            "hard_sigmoid by default before version 2.3, which is not simulated; save the whole model instead"
+            "hard_sigmoid by default before version 2.3, and the file does not hold it; save the whole model instead"
         )
     layers: dict[str, dict[str, _Group]] = {}
     for group in groups:
@@ -322,7 +325,9 @@ def _layer_by_shapes(file: Any, stem: str, sides: Mapping[str, _Group], size: in
             text = "is a SimpleRNN, whose activation the file does not hold: say --cell rnn (tanh) or --cell rnn-relu"
             raise InputError(Mistake(stem, text))
         kind = cell
-    return KerasLayer(_name(stem), stem, kind, recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1))
+    return KerasLayer(
+        _name(stem), stem, cell_named(kind), recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1)
+    )
 
 
 def _name(stem: str) -> str:
@@ -358,8 +363,8 @@ def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: st
 
 def _variables(file: Any, size: int, layer: KerasLayer, side: str) -> dict[str, Stored]:
     """The variables 0, 1 and 2 of a layer's cell."""
-    path = layer.path
+    path = layer.entry_path
     if _at(file, path) is None and _at(file, _FOLDERS[1]) is not None:
         path = path.replace(_FOLDERS[0], _FOLDERS[1])
     stem = f"{path}/{side}_layer" if side else path
-    return _stored(file, [f"{stem}/cell/vars/{number}" for number in range(3 if layer.use_bias else 2)], size)
+    return _stored(file, [f"{stem}/{layer.inside}/vars/{number}" for number in range(3 if layer.use_bias else 2)], size)

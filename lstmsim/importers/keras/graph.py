@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import kinds_named
+from lstmsim.model.cell import Cell
 
 _SHOWN = 4
 #: Most layers that a search backwards visits: a hostile configuration has thousands.
@@ -25,7 +28,7 @@ MAX_LAYERS = 10_000
 MAX_DEPTH = 20
 _CONTAINERS = ("Sequential", "Functional", "Model")
 #: Layers that end the search backwards from a layer to its sources.
-_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional")
 #: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
 _PASSING = kinds_named(
     "InputLayer Dropout SpatialDropout1D AlphaDropout Masking GaussianNoise GaussianDropout ActivityRegularization "
@@ -77,11 +80,13 @@ def _calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[s
     calls = {}
     for entry in entries:
         nodes = entry.get("inbound_nodes")
-        calls[_layer_name(entry)] = [_call(node) for node in nodes] if isinstance(nodes, list) else []
+        begins = entry["class_name"] in _RECURRENT or _is_model(entry)
+        calls[_layer_name(entry)] = [_call(node, begins) for node in nodes] if isinstance(nodes, list) else []
     return calls
 
 
-def _call(node: Any) -> Call:
+def _call(node: Any, begins: bool) -> Call:
+    """One call; begins: whether what follows the first tensor are states, as recurrent layers take them."""
     if isinstance(node, dict):
         args, kwargs = node.get("args"), node.get("kwargs")
         args = args if isinstance(args, list) else []
@@ -99,7 +104,7 @@ def _call(node: Any) -> Call:
     given = [*first[1:], *(each for arg in args[1:2] for each in _tensors(arg)), *_states(kwargs)]
     every = [*first, *(each for arg in (*args[1:], kwargs) for each in _tensors(arg))]
     reads = [each for each in every if isinstance(each, Output)]
-    return Call(tuple(reads), tuple(given), kwargs.get("mask") is not None)
+    return Call(tuple(reads), tuple(given) if begins else (), kwargs.get("mask") is not None)
 
 
 def _states(kwargs: Mapping[str, Any]) -> list[Output | Constant | None]:
@@ -332,17 +337,28 @@ def _with_dict(entry: Any) -> Any:
 
 
 def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
-    """Where Keras 3 puts each layer's weights: by the layer's class and a count, not by its name."""
+    """Where Keras 3 puts each layer's weights; the first of several layers of one name counts."""
+    names = _slugs([entry["class_name"] for entry in entries])
+    pairs = [(_layer_name(entry), f"{stem}layers/{name}") for entry, name in zip(entries, names, strict=True)]
+    return dict(reversed(pairs))
+
+
+def cells_at(cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Give the name of each cell of an RNN of several, and where in the RNN Keras 3 puts the cell's weights."""
+    slugs = _slugs([f"{each['class_name']}Cell" for each in cells])
+    return [(_layer_name(each), f"cell/cells/{slug}") for each, slug in zip(cells, slugs, strict=True)]
+
+
+def _slugs(classes: Sequence[str]) -> list[str]:
+    """Name the members of a list as Keras 3 does in its files: by their classes and a count, not by their names."""
     counts: Counter[str] = Counter()
-    paths: dict[str, str] = {}
-    for entry in entries:
-        # A class's name as Keras writes it in paths
-        name = entry["class_name"]
-        name = re.sub(r"\W+", "", name[:200])
+    made = []
+    for each in classes:
+        name = re.sub(r"\W+", "", each[:200])
         slug = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
-        paths.setdefault(_layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
+        made.append(f"{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
         counts[slug] += 1
-    return paths
+    return made
 
 
 def _passes(entry: Mapping[str, Any]) -> bool:
@@ -374,3 +390,76 @@ def _source(calls: Mapping[str, list[Call]], name: str) -> str:
     states = [each for each in own[0].states if isinstance(each, Output)]
     reads = [each for each in own[0].reads if each not in states]
     return reads[0].layer if len(reads) == 1 and reads[0].index == reads[0].call == 0 else ""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The states of a layer before its first step: fixed ones as (direction, state, values), and words on all others.
+
+    `origin` is the layer whose last states, all and in the same order, are these states.
+    """
+
+    fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
+    states_from: str = ""
+    notes: tuple[str, ...] = ()
+    origin: str = ""
+
+
+def beginning_of(placed: Placed, cell: Cell, units: int, directions: int) -> Beginning | str:
+    """Read the states of a layer of that cell before its first step, or say why they cannot be read."""
+    given = [call for call in placed.calls if call.states]
+    if not given:
+        return Beginning()
+    if len(placed.calls) > 1:
+        return Beginning(
+            states_from=f"what each of the {len(placed.calls)} calls of layer {placed.names[-1]!r} gives it"
+        )
+    names = [(side, name) for side in range(directions) for name in "hc" if name in cell.states]
+    states = given[0].states
+    if len(states) != len(names):
+        return f"begins with {len(states)} states, expected {len(names)}"
+    fixed, words, inputs = [], [], []
+    for (side, name), state in zip(names, states, strict=True):
+        if isinstance(state, Constant):
+            values = _values(state, units)
+            if isinstance(values, str):
+                return f"initial_state {values}"
+            fixed.append((side, name, values))
+        elif isinstance(state, Output) and placed.kinds.get(state.layer) == "InputLayer" and len(placed.names) == 1:
+            inputs.append(state.layer)
+        else:
+            words.append(_words(state, placed))
+    some = ", ".join(show(each) for each in dict.fromkeys(inputs))
+    note = f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
+    notes = (note,) if inputs else ()
+    # the layer whose outputs after the first are the states, in the same order; empty if there is none
+    first = min((each.layer for each in states if isinstance(each, Output)), default="")
+    expected = [Output(first, 0, 1 + place) for place in range(len(states))]
+    whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
+    return Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, (first if whole else ""))
+
+
+def _words(state: Output | Constant | None, placed: Placed) -> str:
+    """Where a state comes from, for a user who has to give it."""
+    if not isinstance(state, Output):
+        return f"an initial_state of layer {placed.names[-1]!r} that cannot be read"
+    kind = placed.kinds.get(state.layer, "")
+    if kind == "InputLayer":
+        return f"the input {state.layer!r} of model {placed.names[-2]!r}"
+    return f"the last states of layer {state.layer!r}" if kind in _RECURRENT else f"the output of layer {state.layer!r}"
+
+
+def _values(state: Constant, units: int) -> tuple[float, ...] | str:
+    """The numbers of a constant, one for each unit, or what is wrong with the constant."""
+    try:
+        array = np.array(state.value, np.float64)
+    except (ValueError, TypeError, OverflowError):
+        return "holds something else than numbers"
+    rows = array.reshape(1, -1) if array.ndim == 1 else array
+    if rows.ndim != 2 or rows.shape[1] != units or not len(rows):
+        return f"has shape {list(array.shape)[:4]}, expected [{units}] or [1, {units}]"
+    if not np.isfinite(rows).all():
+        return "holds a number that is not finite"
+    if (rows != rows[0]).any():
+        return "has other numbers for each sequence of a batch; one sequence is simulated"
+    return tuple(map(float, rows[0]))

@@ -20,6 +20,7 @@ from lstmsim.base.bounded import placed
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, show
+from lstmsim.importers.activations import DEFAULTS, Activation, with_activations
 from lstmsim.importers.imported import (
     FOLDED,
     LEFT_OUT,
@@ -31,96 +32,26 @@ from lstmsim.importers.imported import (
     model_names,
     model_stem,
 )
-from lstmsim.importers.keras.graph import Constant, Output, Placed, Upstream, is_layer, placed_layers
+from lstmsim.importers.keras.graph import Beginning, Placed, Upstream, beginning_of, cells_at, is_layer, placed_layers
 from lstmsim.importers.tensors import Stacked, Stored, floats, single_or_double, unstacked
+from lstmsim.model.cell import Cell
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 
-_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional", "RNN")
-#: The states that Keras gives, in its order.
-_STATES = {"lstm": ("h", "c")}
-#: By class: the activations in a layer's configuration, and the cell that has these activations.
-_CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
-    "LSTM": {("tanh", "sigmoid"): "lstm"},
-    "GRU": {("tanh", "sigmoid"): "gru"},
-    "SimpleRNN": {("tanh",): "rnn", ("relu",): "rnn-relu"},
+#: By class: the cell, and the keys of its activations in the order of `activations.USUAL`.
+_CELLS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "LSTM": ("lstm", ("recurrent_activation", "activation", "activation")),
+    "GRU": ("gru", ("recurrent_activation", "activation")),
+    "SimpleRNN": ("rnn", ("activation",)),
 }
-_KEYS = ("activation", "recurrent_activation")
 _DEFAULTS = {"activation": "tanh", "recurrent_activation": "sigmoid"}
-_OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "CuDNNLSTM", "CuDNNGRU")
-
-
-@dataclass(frozen=True)
-class _Beginning:
-    """The states of a layer before its first step: fixed ones as (direction, state, values), and words on all others.
-
-    `origin` is the layer whose last states, all and in the same order, are these states.
-    """
-
-    fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
-    states_from: str = ""
-    notes: tuple[str, ...] = ()
-    origin: str = ""
-
-
-def _beginning_of(placed: Placed, cell: str, units: int, directions: int) -> _Beginning | str:
-    given = [call for call in placed.calls if call.states]
-    if not given:
-        return _Beginning()
-    if len(placed.calls) > 1:
-        return _Beginning(
-            states_from=f"what each of the {len(placed.calls)} calls of layer {placed.names[-1]!r} gives it"
-        )
-    names = [(side, name) for side in range(directions) for name in _STATES.get(cell, ("h",))]
-    states = given[0].states
-    if len(states) != len(names):
-        return f"begins with {len(states)} states, expected {len(names)}"
-    fixed, words, inputs = [], [], []
-    for (side, name), state in zip(names, states, strict=True):
-        if isinstance(state, Constant):
-            values = _values(state, units)
-            if isinstance(values, str):
-                return f"initial_state {values}"
-            fixed.append((side, name, values))
-        elif isinstance(state, Output) and placed.kinds.get(state.layer) == "InputLayer" and len(placed.names) == 1:
-            inputs.append(state.layer)
-        else:
-            words.append(_words(state, placed))
-    some = ", ".join(show(each) for each in dict.fromkeys(inputs))
-    note = f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
-    notes = (note,) if inputs else ()
-    # the layer whose outputs after the first are the states, in the same order; empty if there is none
-    first = min((each.layer for each in states if isinstance(each, Output)), default="")
-    expected = [Output(first, 0, 1 + place) for place in range(len(states))]
-    whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
-    return _Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, (first if whole else ""))
-
-
-def _words(state: Output | Constant | None, placed: Placed) -> str:
-    """Where a state comes from, for a user who has to give it."""
-    if not isinstance(state, Output):
-        return f"an initial_state of layer {placed.names[-1]!r} that cannot be read"
-    kind = placed.kinds.get(state.layer, "")
-    if kind == "InputLayer":
-        return f"the input {state.layer!r} of model {placed.names[-2]!r}"
-    return f"the last states of layer {state.layer!r}" if kind in _RECURRENT else f"the output of layer {state.layer!r}"
-
-
-def _values(state: Constant, units: int) -> tuple[float, ...] | str:
-    """The numbers of a constant, one for each unit, or what is wrong with the constant."""
-    try:
-        array = np.array(state.value, np.float64)
-    except (ValueError, TypeError, OverflowError):
-        return "holds something else than numbers"
-    rows = array.reshape(1, -1) if array.ndim == 1 else array
-    if rows.ndim != 2 or rows.shape[1] != units or not len(rows):
-        return f"has shape {list(array.shape)[:4]}, expected [{units}] or [1, {units}]"
-    if not np.isfinite(rows).all():
-        return "holds a number that is not finite"
-    if (rows != rows[0]).any():
-        return "has other numbers for each sequence of a batch; one sequence is simulated"
-    return tuple(map(float, rows[0]))
+#: Keras's names of activations. Sources: keras/src/activations of Keras 3, keras/activations.py of Keras 2.
+_NAMES = ("Tanh", "Sigmoid", "Relu", "Elu", "Softsign", "Softplus", "Linear")
+_ACTIVATIONS = {each.lower(): Activation(each, DEFAULTS.get(each, ())) for each in _NAMES}
+#: The slope of `hard_sigmoid` in Keras 2, and in Keras 3 (1/6 in single precision).
+_HARD = (Activation("HardSigmoid", (0.2, 0.5)), Activation("HardSigmoid", (0.16666667, 0.5)))
+_OTHERS = ("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "CuDNNLSTM", "CuDNNGRU")
 
 
 @dataclass(frozen=True)
@@ -130,12 +61,13 @@ class KerasLayer:
     `path` is where a Keras 3 file has its weights, `below` the path of the recurrent layer that it reads (or empty).
     `names` are the models around it, outermost first, and its name. `sequences` tells whether it hands on every step,
     `merge` how it joins its two directions (empty for one), `calls` how often one run of the whole model calls it,
-    `upstream` what feeds its frames.
+    `upstream` what feeds its frames. `inside` is where a Keras 3 file has its cell; `among` its number and name if it
+    is one of several cells of an RNN.
     """
 
     name: str
     path: str
-    cell: str
+    cell: Cell
     hidden: int
     use_bias: bool
     sequences: bool
@@ -143,10 +75,17 @@ class KerasLayer:
     below: str = ""
     names: tuple[str, ...] = ()
     reverse: bool = False
-    beginning: _Beginning = field(default_factory=_Beginning)
+    beginning: Beginning = field(default_factory=Beginning)
     notes: tuple[str, ...] = ()
     calls: int = 1
     upstream: Upstream = field(default_factory=Upstream)
+    inside: str = "cell"
+    among: tuple[int, str] | None = None
+
+    @property
+    def entry_path(self) -> str:
+        """The path of the Keras layer: that of the RNN for a cell of several."""
+        return self.path.partition("/cell/cells/")[0]
 
 
 def parsed_config(text: bytes, place: str) -> dict[str, Any]:
@@ -167,11 +106,11 @@ def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
     kinds: Counter[str] = Counter()
     for each in placed_layers(config):
         kinds[show(each.entry["class_name"])] += 1
-        layer = _layer(each)
-        if isinstance(layer, KerasLayer):
-            layers.append(layer)
-        elif layer:
-            mistakes.append(Mistake(f"layer {show(each.names[-1])}", layer))
+        described = _layers(each)
+        if isinstance(described, list):
+            layers += described
+        elif described:
+            mistakes.append(Mistake(f"layer {show(each.names[-1])}", described))
     refuse(mistakes)
     if not layers:
         some = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
@@ -184,8 +123,8 @@ def keras_kinds(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(each.entry["class_name"]), each.path) for each in placed_layers(config)]
 
 
-def _layer(placed: Placed) -> KerasLayer | str:
-    """The layer that an entry describes, why it cannot be one, or nothing if it is not recurrent."""
+def _layers(placed: Placed) -> list[KerasLayer] | str:
+    """The layers that an entry describes, why it cannot be read, or nothing if it is not recurrent."""
     entry = placed.entry
     inner, merge = entry, ""
     if entry["class_name"] == "Bidirectional":
@@ -193,29 +132,73 @@ def _layer(placed: Placed) -> KerasLayer | str:
         if not is_layer(inner):
             return "is Bidirectional around something that is no layer"
         merge = str(entry["config"].get("merge_mode"))
-        wrong = _wrong_directions(entry["config"], inner)
-        if wrong:
-            return wrong
-    kind, own = inner["class_name"], inner["config"]
-    if kind not in _CELLS:
-        return _not_read(inner)
-    if not str(inner.get("module", "keras")).startswith(("keras", "tf_keras")):
-        return f"belongs to {show(str(inner['module']))}, only Keras's own layers can be read"
-    cell, wrong = _cell(kind, own)
-    units = own.get("units")
-    if type(units) is not int or not 1 <= units <= MAX_SIZE:
-        wrong = wrong or f"has units {show(units)}, must be between 1 and {MAX_SIZE}"
+    cells = _cells_of(inner)
+    if isinstance(cells, str):
+        return cells
+    if len(cells) > 1 and (merge or any(call.states for call in placed.calls)):
+        text = f"is an RNN of {len(cells)} cells {'in two directions' if merge else 'with an initial_state'}"
+        return f"{text}: such an RNN can be read with one cell only"
+    wrong = _wrong_directions(entry["config"], inner) if merge else ""
     if wrong:
         return wrong
-    beginning = _beginning_of(placed, cell, units, 2 if merge else 1)
+    layers: list[KerasLayer] = []
+    for each in cells:
+        layer = _layer(placed, each, merge)
+        if isinstance(layer, str):
+            return layer
+        layers.append(layer)
+    if len(layers) == 1:
+        return layers
+    # only the last cell has the path of the RNN, and hands on what the RNN does
+    for number, (name, inside) in enumerate(cells_at(cells)):
+        layer = replace(layers[number], name=f"{placed.names[-1]}/{name}", inside=inside, among=(number, name))
+        if number < len(cells) - 1:
+            layer = replace(layer, path=f"{layer.path}/{inside}", sequences=True)
+        layers[number] = replace(layer, below=layers[number - 1].path) if number else layer
+    return layers
+
+
+def _cells_of(entry: Mapping[str, Any]) -> list[Mapping[str, Any]] | str:
+    """A layer, or each cell of an RNN as a layer with the RNN's configuration, or why they cannot be read."""
+    cells = [entry]
+    if entry["class_name"] == "RNN":
+        inner = entry["config"].get("cell")
+        stacked = is_layer(inner) and inner["class_name"] == "StackedRNNCells"
+        cells = inner["config"].get("cells") if stacked else [inner]
+        if not isinstance(cells, list) or not cells:
+            return "is RNN around StackedRNNCells without a list of cells"
+        for cell in cells:
+            kind = cell["class_name"] if is_layer(cell) else None
+            if kind not in [f"{each}Cell" for each in _CELLS]:
+                return f"is RNN around {show(kind)}: LSTMCell, GRUCell, SimpleRNNCell and lists of them can be read"
+        cells = [
+            {**each, "class_name": each["class_name"][:-4], "config": {**entry["config"], **each["config"]}}
+            for each in cells
+        ]
+    elif entry["class_name"] not in _CELLS:
+        return _not_read(entry)
+    for each in (entry, *cells):
+        if not str(each.get("module", "keras")).startswith(("keras", "tf_keras")):
+            return f"belongs to {show(str(each['module']))}, only Keras's own layers can be read"
+    return cells
+
+
+def _layer(placed: Placed, entry: Mapping[str, Any], merge: str) -> KerasLayer | str:
+    own = entry["config"]
+    cell = _cell(entry)
+    if isinstance(cell, str):
+        return cell
+    units = own.get("units")
+    if type(units) is not int or not 1 <= units <= MAX_SIZE:
+        return f"has units {show(units)}, must be between 1 and {MAX_SIZE}"
+    beginning = beginning_of(placed, cell, units, 2 if merge else 1)
     if isinstance(beginning, str):
         return beginning
     bias, sequences = bool(own.get("use_bias", True)), bool(own.get("return_sequences"))
     reverse = bool(own.get("go_backwards")) and not merge
-    notes = tuple(_notes(placed, own, merge, reverse, sequences))
+    notes = tuple(_notes(placed, own, merge, reverse, sequences)) + beginning.notes
     calls = prod(count for _, count in placed.again) * max(1, len(placed.calls))
     layer = KerasLayer(placed.names[-1], placed.path, cell, units, bias, sequences, merge, placed.below, placed.names)
-    notes += beginning.notes
     return replace(layer, reverse=reverse, beginning=beginning, notes=notes, calls=calls, upstream=placed.upstream)
 
 
@@ -224,7 +207,7 @@ def _not_read(entry: Mapping[str, Any]) -> str:
     if entry["class_name"] in _OTHERS:
         return f"is {show(entry['class_name'])}: LSTM, GRU and SimpleRNN can be read"
     wrapped = entry["config"].get("layer")
-    if is_layer(wrapped) and wrapped["class_name"] in (*_CELLS, *_OTHERS, "Bidirectional"):
+    if is_layer(wrapped) and wrapped["class_name"] in (*_CELLS, *_OTHERS, "RNN", "Bidirectional"):
         return f"is {show(entry['class_name'])} around {show(wrapped['class_name'])}: only Bidirectional can be read"
     return ""
 
@@ -241,25 +224,26 @@ def _wrong_directions(config: Mapping[str, Any], inner: Mapping[str, Any]) -> st
 
 
 def _settings(entry: Mapping[str, Any]) -> list[Any]:
-    config = entry["config"]
+    cells = _cells_of(entry)
     keys = ("units", "use_bias", "activation", "recurrent_activation", "reset_after", "return_sequences")
-    return [entry["class_name"], *(config.get(key) for key in keys)]
+    own = [[each["class_name"], *map(each["config"].get, keys)] for each in cells if not isinstance(each, str)]
+    return [entry["class_name"], *own]
 
 
-def _cell(kind: str, config: Mapping[str, Any]) -> tuple[str, str]:
-    cells = _CELLS[kind]
-    keys = _KEYS[: len(next(iter(cells)))]
-    own = [config.get(key, _DEFAULTS[key]) for key in keys]
-    if not all(isinstance(each, str) for each in own) or tuple(own) not in cells:
-        for place, key in enumerate(keys):
-            wanted = [names[place] for names in cells]
-            if own[place] not in wanted:
-                are = "is" if len(wanted) == 1 else "are"
-                return "", f"has {key} {show(own[place])}: only {listed(wanted, 'and')} {are} simulated"
-    cell = cells[tuple(own)]
-    if cell == "gru" and not config.get("reset_after", True):
-        cell = "gru-lbr0"
-    return cell, ""
+def _cell(entry: Mapping[str, Any]) -> Cell | str:
+    """The cell of a layer, or what is wrong with its activations."""
+    config = entry["config"]
+    base, keys = _CELLS[entry["class_name"]]
+    # only Keras 2 writes these keys; layers of before have no module, and a configuration of Keras 3 has a seed
+    old = not {"implementation", "time_major"}.isdisjoint(config) or ("module" not in entry and "seed" not in config)
+    known = {**_ACTIVATIONS, "hard_sigmoid": _HARD[0 if old else 1]}
+    names = {key: config.get(key, _DEFAULTS[key]) for key in keys}
+    for key, name in names.items():
+        if not isinstance(name, str) or name not in known:
+            return f"has {key} {show(name)}: only {listed(known, 'and')} are simulated"
+    # a configuration without the key is older than the key
+    own = "gru-lbr0" if base == "gru" and not config.get("reset_after", False) else base
+    return with_activations(cell(own), base.upper(), tuple(known[names[key]] for key in keys), "Keras")
 
 
 def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool, sequences: bool) -> list[str]:
@@ -310,8 +294,8 @@ _IDLE = kinds_named(
     "GlobalAveragePooling1D GlobalAveragePooling2D RepeatVector ZeroPadding1D ZeroPadding2D Cropping1D UpSampling1D "
     "StringLookup IntegerLookup TextVectorization"
 )
-#: The order of the gates in Keras's matrices, in the names that the cells have for their gates.
-ORDERS = {"lstm": "ifgo", "gru": "zrn", "gru-lbr0": "zrn", "rnn": "a", "rnn-relu": "a"}
+#: The order of the gates in Keras's matrices by their number, in the names that the cells have for their gates.
+_ORDERS = {4: "ifgo", 3: "zrn", 1: "a"}
 _SIDES = ("forward", "backward")
 #: Gives the variables of a layer in one direction ("" for a layer of one direction): kernel, recurrent kernel and bias
 #: by their names in the file.
@@ -319,25 +303,25 @@ Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 
 def _keras_table(
-    kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer], calls: Mapping[str, int] | None = None
+    kinds: Sequence[tuple[str, str]], simulated: Mapping[str, int], calls: Mapping[str, int]
 ) -> OperatorTable:
     members: dict[tuple[str, str], list[str]] = {}
     for kind, name in kinds:
-        outcome = SIMULATED if name in layers else FOLDED if kind in _MOVING else LEFT_OUT
+        outcome = SIMULATED if name in simulated else FOLDED if kind in _MOVING else LEFT_OUT
         members.setdefault((kind, outcome), []).append(name)
     groups = []
     for (kind, outcome), names in members.items():
         macs: int | None = 0
         if outcome == SIMULATED:
-            macs = sum(layers[name].macs_per_step for name in names)
+            macs = sum(simulated[name] for name in names)
         elif outcome == LEFT_OUT and kind not in _IDLE:
             macs = None
         reason = f"a Keras file does not say how often {show(kind)[1:-1]} runs" if macs is None else ""
         groups.append(Operators(kind, outcome, len(names), macs, reason))
-    more = {name: count - 1 for name, count in (calls or {}).items() if count > 1}
+    more = {name: count - 1 for name, count in calls.items() if count > 1}
     for kind in dict.fromkeys(kind for kind, name in kinds if name in more):
         names = [name for each, name in kinds if each == kind and name in more]
-        macs = sum(more[name] * layers[name].macs_per_step for name in names)
+        macs = sum(more[name] * simulated[name] for name in names)
         groups.append(Operators(f"{kind} called again", LEFT_OUT, sum(more[name] for name in names), macs))
     return OperatorTable(tuple(groups), steps=1, assumed="calls of equally many steps" if more else "")
 
@@ -371,8 +355,9 @@ def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
 
 
 def _part(layer: KerasLayer, variables: Variables) -> Part:
-    rows = len(ORDERS[layer.cell]) * layer.hidden
-    bias = (2, rows) if layer.cell == "gru" else (rows,)
+    rows = len(layer.cell.gates) * layer.hidden
+    # with reset_after, n has two sums
+    bias = (2, rows) if len(layer.cell.gates) == 3 and len(layer.cell.stages) == 1 else (rows,)
     sides = [variables(layer, side) for side in (_SIDES if layer.merge else ("",))]
     width = None
     stored: dict[str, Stored] = {}
@@ -383,7 +368,7 @@ def _part(layer: KerasLayer, variables: Variables) -> Part:
         stored |= side
         expected |= dict(zip(side, [(width, rows), (layer.hidden, rows), bias], strict=False))
     arrays = floats(stored, expected)
-    own = Layer(cell(layer.cell), layer.hidden, width or 1, bool(layer.merge), reverse=layer.reverse)
+    own = Layer(layer.cell, layer.hidden, width or 1, bool(layer.merge), reverse=layer.reverse)
     return Part(layer, own, tuple(_pass(layer, [arrays[name] for name in side]) for side in sides), tuple(stored))
 
 
@@ -392,7 +377,7 @@ def _pass(layer: KerasLayer, arrays: list[Floats]) -> PassWeights:
     bias = rest[0] if rest else None
     own, other = (bias[0], bias[1]) if bias is not None and bias.ndim == 2 else (bias, None)
     parts = Stacked(np.ascontiguousarray(kernel.T), np.ascontiguousarray(recurrent.T), own, other)
-    return unstacked(cell(layer.cell), ORDERS[layer.cell], parts)
+    return unstacked(layer.cell, _ORDERS[len(layer.cell.gates)], parts)
 
 
 def keras_models(
@@ -419,14 +404,19 @@ def keras_models(
     ]
     if not kinds:
         return models
-    calls = {part.described.path: part.described.calls for part in parts}
-    table = _keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
+    calls = {part.described.entry_path: part.described.calls for part in parts}
+    macs: Counter[str] = Counter()
+    for part in parts:
+        macs[part.described.entry_path] += part.layer.macs_per_step
+    table = _keras_table(kinds, macs, calls)
     return [replace(each, operators=table) for each in models]
 
 
 def _chains(lower: Part, upper: Part) -> bool:
     """Whether the upper layer reads step by step what the lower layer gives here."""
-    whole = lower.described.sequences and lower.described.merge in ("", "concat") and not lower.described.reverse
+    same = lower.described.entry_path == upper.described.entry_path
+    whole = lower.described.sequences and lower.described.merge in ("", "concat")
+    whole = whole and (same or not lower.described.reverse)
     return whole and lower.layer.output == upper.layer.input
 
 
@@ -523,6 +513,8 @@ def _variables(model: Any, layer: KerasLayer, side: str) -> dict[str, Stored]:
     own = model
     for name in layer.names:
         own = next((each for each in getattr(own, "layers", ()) if getattr(each, "name", None) == name), None)
+    if layer.among is not None and own is not None:
+        own = own.cell.cells[layer.among[0]]
     arrays = [np.asarray(each) for each in own.get_weights()] if own is not None else []
     count = 3 if layer.use_bias else 2
     if len(arrays) != count * (2 if side else 1):

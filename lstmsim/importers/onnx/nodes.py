@@ -20,6 +20,7 @@ import numpy as np
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
+from lstmsim.importers.activations import DEFAULTS, GRAPHS, NEEDS, USUAL, Activation, with_activations
 from lstmsim.importers.onnx.constants import ELEMENTWISE, Constants
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
@@ -38,53 +39,14 @@ from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.tensors import Stacked, Stored, floats, unstacked
 from lstmsim.model.cell import Cell, Node, Stage
 from lstmsim.model.cell_rules import MAX_CONSTANT, in_order
-from lstmsim.model.cells import cell, graph
+from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import LARGEST, Floats, PassWeights
 
-#: ONNX's default activations of each operator: f, then g, then h.
-USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
-#: For each node of a built-in cell that is an activation: its place in `USUAL`.
-_ROLES = {"LSTM": {"it": 0, "ft": 0, "ot": 0, "gt": 1, "ct": 2}, "GRU": {"rt": 0, "zt": 0, "nt": 1}, "RNN": {"hf": 0}}
-#: How many of alpha and beta these activations need: ONNX has no default, or onnxruntime does not keep it.
-_NEEDS = {"Affine": 2, "ScaledTanh": 2}
-_DEFAULTS: Mapping[str, tuple[float, ...]] = {"HardSigmoid": (0.2, 0.5), "LeakyRelu": (0.01,), "Elu": (1.0,)}
-#: Operations of each activation. `v`: its input; `n`: the node that it replaces and names; `a`: alpha; `b`: beta.
-_GRAPHS: Mapping[str, str] = {
-    "Sigmoid": "{n} sigmoid {v}",
-    "Tanh": "{n} tanh {v}",
-    "Relu": "{n} relu {v}",
-    "HardSigmoid": "{n}_m multiply {v} {a}; {n}_a add {n}_m {b}; {n}_r maximum {n}_a 0; {n} minimum {n}_r 1",
-    "Affine": "{n}_m multiply {v} {a}; {n} add {n}_m {b}",
-    "ScaledTanh": "{n}_m multiply {v} {b}; {n}_t tanh {n}_m; {n} multiply {n}_t {a}",
-    "LeakyRelu": "{n}_m multiply {v} {a}; {n} {leak} {v} {n}_m",
-    "Elu": "{n}_i minimum {v} 0; {n}_e exp {n}_i; {n}_s subtract {n}_e 1; {n}_m multiply {n}_s {a}; "
-    "{n}_r relu {v}; {n} add {n}_r {n}_m",
-    "Softsign": "{n}_n multiply {v} -1; {n}_a maximum {v} {n}_n; {n}_s add {n}_a 1; {n} divide {v} {n}_s",
-    "Softplus": "{n}_n multiply {v} -1; {n}_l log_sigmoid {n}_n; {n} multiply {n}_l -1",
-}
 _LISTS = ("activation_alpha", "activation_beta")
 #: ONNX's recurrent operators, and the cell of each.
 RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
-
-
-@dataclass(frozen=True)
-class _Activation:
-    name: str
-    numbers: tuple[float, ...] = ()
-
-    @property
-    def word(self) -> str:
-        """Its part of the name of a cell."""
-        own = () if self.numbers == _DEFAULTS.get(self.name) else self.numbers
-        return "_".join([self.name.lower(), *map(repr, own)])
-
-    def nodes(self, name: str, source: str | float) -> tuple[Node, ...]:
-        """The operations that compute node `name` from a source."""
-        alpha, beta = (*map(repr, self.numbers), "", "")[:2]
-        leak = "maximum" if self.numbers and self.numbers[0] <= 1 else "minimum"
-        return graph(_GRAPHS[self.name].format(n=name, v=source, a=alpha, b=beta, leak=leak))
 
 
 def _cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
@@ -96,32 +58,8 @@ def _cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: i
         return refused
     assert not isinstance(activations, str)
     assert not isinstance(clip, str)
-    usual = tuple(_Activation(name) for name in USUAL[kind])
-    if activations == usual and clip is None and not coupled:
-        return base
-    if kind == "RNN" and activations == (_Activation("Relu"),) and clip is None:
-        return cell("rnn-relu")
-    words = [base.name, *(each.word for each in activations if activations != usual)]
-    words += [f"clip_{clip!r}"] * (clip is not None) + ["coupled"] * coupled
-    # the base's nodes with other activations, whose inputs are clipped unless the input is the state c
-    nodes: list[Node] = []
-    for node in base.nodes:
-        role = _ROLES[kind].get(node.name)
-        if role is None:
-            nodes.append(node)
-            continue
-        source = node.inputs[0]
-        if clip is not None and role < 2:
-            low, high = f"{node.name}_l", f"{node.name}_c"
-            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
-            source = high
-        nodes += activations[role].nodes(node.name, source)
-    changed = replace(base, name="-".join(words), nodes=tuple(nodes))
-    if coupled:
-        changed = _with_coupled_gates(changed)
-    text = f"ONNX {kind} as {base.name}, activations {' '.join(each.word for each in activations)}"
-    text += f", clip {clip!r}" if clip is not None else ""
-    return in_order(replace(changed, source=(text + (", input_forget (f = 1 - i)" if coupled else ""))))
+    changed = with_activations(base, kind, activations, "ONNX", clip)
+    return _with_coupled_gates(changed) if coupled else changed
 
 
 def cell_notes(own: Cell) -> tuple[str, ...]:
@@ -156,22 +94,17 @@ def _clip(given: Mapping[str, Any]) -> float | str | None:
     return clip if clip <= MAX_CONSTANT else None
 
 
-def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[_Activation, ...] | str:
+def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[Activation, ...] | str:
     usual = USUAL[kind]
-    texts = (
-        [bytes(each).decode("utf-8", "replace") for each in given["activations"].strings] * 1
-        if ("activations" in given)
-        else []
-    )
-    if not texts:
-        texts = list(usual) * directions
+    strings = given["activations"].strings if "activations" in given else ()
+    texts = [bytes(each).decode("utf-8", "replace") for each in strings] or list(usual) * directions
     if len(texts) != len(usual) * directions:
         return f"has activations {_listed(texts)}: {len(texts)}, expected {len(usual) * directions}"
-    known = {name.lower(): name for name in _GRAPHS}
+    known = {name.lower(): name for name in GRAPHS}
     names = [known.get(each.lower(), "") for each in texts]
     if "" in names:
         wrong = texts[names.index("")]
-        hint = nearest(wrong, _GRAPHS) or f"; there are {listed(_GRAPHS, 'and')}"
+        hint = nearest(wrong, GRAPHS) or f"; there are {listed(GRAPHS, 'and')}"
         return f"has activations {_listed(texts)}: {show(wrong)} cannot be simulated{hint}"
     activations = _with_numbers(names, given)
     if isinstance(activations, str):
@@ -185,12 +118,12 @@ def _listed(texts: list[str]) -> str:
     return listed([show(each) for each in texts], "and")
 
 
-def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activation, ...] | str:
+def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[Activation, ...] | str:
     """Each activation with its alpha and beta; activations take these numbers in order."""
     lists = [[_short(each) for each in given[key].floats] if key in given else [] for key in _LISTS]
-    takes = [[name for name in names if _NEEDS.get(name, len(_DEFAULTS.get(name, ()))) > place] for place in range(2)]
+    takes = [[name for name in names if NEEDS.get(name, len(DEFAULTS.get(name, ()))) > place] for place in range(2)]
     for key, numbers, takers in zip(_LISTS, lists, takes, strict=True):
-        needed = sum(name in _NEEDS for name in takers)
+        needed = sum(name in NEEDS for name in takers)
         if takers and (len(numbers) not in (0, len(takers)) or (needed and not numbers)):
             return f"has {len(numbers)} numbers as {key}, expected {len(takers)}: one for each activation that takes it"
         if not all(np.isfinite(numbers)) or max(map(abs, numbers), default=0) > MAX_CONSTANT:
@@ -198,8 +131,8 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
     left = [iter(each) for each in lists]
     activations = []
     for name in names:
-        usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
-        activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
+        usual = DEFAULTS.get(name, (0.0,) * NEEDS.get(name, 0))
+        activations.append(Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
     return tuple(activations)
 
 
@@ -209,7 +142,8 @@ def _with_coupled_gates(own: Cell) -> Cell:
     nodes = [Node("ft", "subtract", (1.0, "it")), *others]
     stages = tuple(Stage(tuple(gate for gate in stage.gates if gate.name != "f"), stage.rows) for stage in own.stages)
     parameters = tuple(name for name in own.parameters if name != "pf")
-    return replace(own, stages=stages, nodes=tuple(nodes), parameters=parameters)
+    coupled = replace(own, name=f"{own.name}-coupled", source=f"{own.source}, input_forget (f = 1 - i)")
+    return in_order(replace(coupled, stages=stages, nodes=tuple(nodes), parameters=parameters))
 
 
 def is_recurrent(node: Any) -> bool:

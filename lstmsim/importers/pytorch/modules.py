@@ -141,8 +141,6 @@ def _module(root: Thing, path: tuple[str, ...], source: Source) -> State:
             continue
         seen.add(id(thing))
         attributes = _attributes(thing)
-        if any(name in _PACKED for name in attributes):
-            raise InputError(QUANTISED)
         values: dict[str, Any] = {}
         if _is_script(thing):
             values = dict(attributes)
@@ -151,6 +149,8 @@ def _module(root: Thing, path: tuple[str, ...], source: Source) -> State:
                 inner = attributes.get(part)
                 if isinstance(inner, dict):
                     values |= {key: item for key, item in inner.items() if isinstance(key, str)}
+        if any(name in _PACKED for name in (*attributes, *values)):
+            raise InputError(QUANTISED)
         own, children = (
             {name: item for name, item in values.items() if isinstance(item, Tensor)},
             {name: item for name, item in values.items() if isinstance(item, Thing)},

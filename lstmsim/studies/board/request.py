@@ -7,6 +7,7 @@ from typing import Annotated
 
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
+from lstmsim.studies.rtl.request import Simulator
 from lstmsim.studies.shared.request import Path
 
 
@@ -19,10 +20,4 @@ class BoardRequest:
     port: Annotated[str, Key("Serial port of the board, like /dev/ttyUSB0; sim: simulated pins.", metavar="PORT")] = (
         "sim"
     )
-    simulator: Annotated[
-        str,
-        Key(
-            "Simulator of --port sim; icarus compiles at once, and runs some hundred times as long.",
-            choices=("icarus", "verilator"),
-        ),
-    ] = "verilator"
+    simulator: Simulator = "icarus"

@@ -236,7 +236,7 @@ def _document(comparison: Comparison) -> Document:
     return Document.of(
         headline(comparison),
         Section.of(
-            f"Comparison of {comparison.scenario}: {what}, engine {comparison.engine}.",
+            f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}.",
             *_captions(comparison),
             *(Text(each, hang=2) for each in about_machines(comparison)),
         ),

@@ -109,7 +109,7 @@ def _space(result: Design) -> Section:
     rows = [[key, len(values), _listed(values)] for key, values in result.axes.items()]
     fixed = f"set beside them: {', '.join(result.fixed)}" if result.fixed else None
     held = "not in this space: schedules (the order of layers and steps stays as in the scenario)"
-    return Section.of(grid(["<key", "values", "<"], rows), fixed, held, title=f"space: {result.space:,} designs")
+    return Section.of(grid(["<key", "values", "<"], rows), fixed, held, title=f"SPACE: {result.space:,} designs")
 
 
 def _listed(values: Sequence[Any]) -> str:
@@ -155,7 +155,7 @@ def _found(result: Design) -> Iterator[Section]:
             *((("fit", best.fit),) if best.fit else ()),
         ),
         equal,
-        title=f"best: design {best.point:,}",
+        title=f"BEST: design {best.point:,}",
     )
     rows = [
         [
@@ -165,7 +165,7 @@ def _found(result: Design) -> Iterator[Section]:
         for rival in result.rivals
     ]
     heads = ["<key", "best has", "runner-up has", result.names[0], "change"]
-    yield Section.of(grid(heads, rows), title="with one key changed") if rows else Section(())
+    yield Section.of(grid(heads, rows), title="WITH ONE KEY CHANGED") if rows else Section(())
 
 
 def _counts(result: Design) -> Section:
@@ -189,12 +189,12 @@ def _counts(result: Design) -> Section:
     extra = (
         f"{result.extra_runs:,} further simulations for what is said of the best design" if result.extra_runs else None
     )
-    return Section.of(grid(["<designs", "<", "number"], rows, limit=None), late, extra, title="every design, once")
+    return Section.of(grid(["<designs", "<", "number"], rows, limit=None), late, extra, title="EVERY DESIGN, ONCE")
 
 
 def _asked(result: Design) -> Iterator[Section]:
     if result.more:
-        yield Section.of(*(_more(each, result) for each in result.more), title="what binds")
+        yield Section.of(*(_more(each, result) for each in result.more), title="WHAT BINDS")
     if result.alike and result.clock is not None:
         yield _near(result)
     elif result.alike:
@@ -207,7 +207,7 @@ def _asked(result: Design) -> Iterator[Section]:
         ]
         heads = ["design", "<", result.names[0], "difference, 95 %", "requests"]
         side = "above" if result.maximise else "below"
-        title = f"not told from the best: it may be no better ({side} 0: the other is)"
+        title = f"NOT TOLD FROM THE BEST: it may be no better ({side} 0: the other is)"
         yield Section.of(grid(heads, rows, limit=_SHOWN), title=title)
 
 
@@ -221,7 +221,7 @@ def _near(result: Design) -> Section:
         ]
         for each in result.alike
     ]
-    title = "may be on the front, too" if len(result.names) > 1 else "cannot be told from the best"
+    title = "MAY BE ON THE FRONT" if len(result.names) > 1 else "CANNOT BE TOLD FROM THE BEST"
     heads = ["design", "<", *result.names, "MHz"]
     return Section.of(grid(heads, rows, limit=_SHOWN), title=f"{title}, by the clock model")
 

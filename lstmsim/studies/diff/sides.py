@@ -131,7 +131,7 @@ def sides_of(request: DiffRequest) -> tuple[Side, Side]:
         what = "a kept program" if kept[0] else "a run"
         refuse(Mistake(f"{flag} {each}", f"changes scenarios, not {what}") for flag in given for each in given[flag])
     if request.b is None and not any(given.values()):
-        raise InputError(Mistake("b", "is missing: name a second scenario or program, or change the first (--set)"))
+        raise InputError("expected a second scenario or program, or a change of the first (--set), got neither")
     other = request.a if request.b is None else request.b
     return _side(request.a, request.overrides_a, request.engine), _side(other, request.overrides, request.engine)
 

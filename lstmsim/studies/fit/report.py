@@ -157,7 +157,7 @@ def _designs(published: Sequence[Hardware]) -> Section | None:
         figures = {"logic": each.alm, "multiplier blocks": each.dsp, "memory blocks": each.m20k, "power": each.power}
         facts += [f"{name}: {figure}" for name, figure in figures.items() if figure]
         texts.append(Text(f"  {each.design}: {'; '.join(fact for fact in facts if fact)}. {each.source}", hang=4))
-    return Section.of(*texts, title="published on this device, not simulated") if texts else None
+    return Section.of(*texts, title="PUBLISHED on this device, not simulated") if texts else None
 
 
 def _spent(energy: Energy) -> Section:

@@ -197,7 +197,7 @@ def _decisions(report: FusionReport) -> Iterator[Section]:
         heads = table(rows, left=[0, 1]) if rows else []
         said = [f"{one.chosen}, because {one.because}" for one in each.decisions]
         width = max(map(len, heads), default=0) + 2
-        yield Section.of(Facts(tuple(zip(heads, said, strict=True)), width), title=f"decisions on sub-graph {number}")
+        yield Section.of(Facts(tuple(zip(heads, said, strict=True)), width), title=f"DECISIONS on sub-graph {number}")
 
 
 def _names(names: list[str]) -> str:

@@ -151,7 +151,7 @@ def synthesis_sections(scenario: Scenario, synthesis: Synthesis, table: tuple[in
                 "Parts are Yosys' count alone: it moves logic and registers across the borders of parts, so only the "
                 "whole can be compared with `lstmsim fit` (docs/rtl.md, section 8, has the differences by part)."
             ),
-            title="By part, as Yosys names its cells:",
+            title="PARTS, as Yosys names its cells:",
         ),
     ]
 
@@ -167,7 +167,7 @@ def build_section(build: Build, cycles: int) -> Section:
             ("clock", clock), ("run", time), ("used", used), ("longest path", build.path), ("shorten it", build.advice)
         ),
         "`lstmsim simulate --clock` takes build/clock.json of this folder.",
-        title=f"Built by {build.tools or 'nextpnr'}:",
+        title=f"BUILT by {build.tools or 'nextpnr'}:",
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lstmsim.report.document import Column, Document, Section, grid
+from lstmsim.report.figures_text import percent
 from lstmsim.report.results import Forms, picked, plain
 from lstmsim.studies.search.result import Exhaustive, Found, Mix, SearchResult
 from lstmsim.studies.search.strategies import TOLERANCE
@@ -116,6 +118,14 @@ def _sufficient(mix: Mix) -> str:
     eps = ", ".join(str(enough.tree_inputs >> shift) for shift in range(enough.cat.bit_length()))
     text = f"CAT-{enough.cat} suffices: trees of {enough.tree_inputs} inputs give EP {eps}"
     return text if enough.eps == chosen else f"{text}; the models take {sums}"
+
+
+def table_of(results: Sequence[SearchResult]) -> Document:
+    """Make a table of the best pair of each search of a scenario."""
+    best = [(each.npe, each.common.walk.chosen) for each in results]
+    rows = [[size, at.ep, at.vp, at.cycles, percent(at.utilization, 1)] for size, at in best]
+    headline = f"SEARCH for {results[0].scenario}: the EP and VP with the fewest cycles, by NPE"
+    return Document.of(headline, grid(["NPE", "EP", "VP", "cycles", "utilization"], rows))
 
 
 def _data(result: SearchResult) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Annotated
 
+from lstmsim.base.bounds import MAX_PES
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
-from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source
+from lstmsim.base.wording import show
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, Progress, Source, listed_in
 
 
 @record
@@ -35,3 +37,26 @@ class SearchRequest:
     ] = None
     overrides: Overrides = ()
     progress: Progress = None
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Numbers of multipliers with commas between them, or from LOW by doubling to HIGH."""
+    low, colon, high = text.partition(":")
+    parts = listed_in(text if not colon else f"{low},{high}")
+    if not all(isinstance(each, int) for each in parts) or (colon and not 1 <= parts[0] <= parts[1] <= MAX_PES):
+        raise ValueError(f"expected a number, N,N,N or LOW:HIGH up to {MAX_PES:,}, got {show(text)}")
+    return tuple(parts[0] << shift for shift in range((parts[1] // parts[0]).bit_length())) if colon else parts
+
+
+class SeveralSizes:
+    """What the command line takes in place of one number of multipliers."""
+
+    npe: Annotated[
+        tuple[int, ...],
+        Key(
+            "Multipliers of each searched core; N,N,N or LOW:HIGH (by doubling) give a table of the best pairs.",
+            flag="--npe",
+            metavar="N",
+            read=_sizes,
+        ),
+    ]

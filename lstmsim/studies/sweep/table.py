@@ -269,7 +269,7 @@ class Judgement:
 
     def lines(self) -> list[str]:
         """Write the front in a line, then a line for all that should be known about it."""
-        text = f"Pareto front ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
+        text = f"PARETO FRONT ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
         notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
         if self.rejected and "turned_away" not in {each.column for each in self.objectives}:
             notes.append(f"{_points(self.rejected)} rejected jobs, which have no latency; turned_away is no objective")

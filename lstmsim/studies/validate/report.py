@@ -64,7 +64,7 @@ def _topic(topic: str, rows: Sequence[ClaimRow]) -> Section:
         facts = {"simulated": row.simulated, "assumed": row.condition, "source": row.source}
         texts.append(Text(f"  {row.verdict}: {row.claim} ({row.key})", hang=4))
         texts += [Text(f"    {name}: {text}", hang=6) for name, text in facts.items() if text]
-    return Section.of(*texts, title=f"claims: {topic}")
+    return Section.of(*texts, title=f"CLAIMS: {topic}")
 
 
 def _last_line(validation: Validation) -> str:

@@ -98,7 +98,7 @@ def test_a_bitstream_is_the_same_when_it_is_built_twice(name: str, clock: float,
         report = lstmsim.run_rtl(TINY, folder, random_weights=1, board=name, clock=clock, build=True)
         assert report.build is not None
         assert report.build.best > clock
-        assert f"Built by {report.build.tools}:" in " ".join(report.to_text().split())
+        assert f"BUILT by {report.build.tools}:" in " ".join(report.to_text().split())
         said.append((folder / report.build.bitstream).read_bytes())
     assert said[0] == said[1]
     assert len(said[0]) > 100_000

@@ -225,7 +225,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     one, program = write(tmp_path / "one.json", ONE), str(tmp_path / "p.npz")
     lstmsim.save_program(lstmsim.run(ONE), program)
     assert "no-such.yaml" in refused("no-such.yaml", one)
-    assert refused(one) == "B: is missing: name a second scenario or program, or change the first (--set)\n"
+    assert (
+        refused(one) == "Error: expected a second scenario or program, or a change of the first (--set), got neither\n"
+    )
     assert "compares two scenarios, or two programs" in refused(one, program)
     assert "changes scenarios, not a kept program" in refused(program, program, "--set", "jobs.0.steps=1")
     assert "nonsense" in refused(one, "--set", "chip.nonsense=1")

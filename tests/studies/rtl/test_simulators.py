@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
+from lstmsim.base.keys import keys_of
 from lstmsim.base.processes import run_program
+from lstmsim.studies.board.request import BoardRequest
+from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
 
 
@@ -29,6 +32,11 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     monkeypatch.setenv("PATH", str(folder))
     return folder
+
+
+def test_a_design_and_its_board_have_one_default() -> None:
+    own, board = (keys_of(each)["simulator"] for each in (RtlRequest, BoardRequest))
+    assert (own.default, own.key.choices) == (board.default, board.key.choices) == ("icarus", ("icarus", "verilator"))
 
 
 def test_a_simulator_that_is_not_known() -> None:

@@ -108,7 +108,7 @@ def test_points_without_a_number_are_on_no_front_and_counted(tmp_path: Path) -> 
         judged = judge(store)
     assert judged.lacking == {"banks": 1}
     assert judged.lines() == [
-        "Pareto front (minimise latency_ms_mean, banks): 1 of 2 points",
+        "PARETO FRONT (minimise latency_ms_mean, banks): 1 of 2 points",
         "1 point without banks: on no front",
     ]
 
@@ -150,7 +150,7 @@ def test_a_number_of_which_a_part_is_not_known_is_no_number(tmp_path: Path) -> N
     swept(tmp_path, {"ep": EP}, scenario=scenario, device=device, objectives=objectives)
     with Store(tmp_path / "sweep.sqlite", create=False) as store:
         assert judge(store).lines() == [
-            "Pareto front (minimise latency_ms_mean, dsp): 0 of 3 points",
+            "PARETO FRONT (minimise latency_ms_mean, dsp): 0 of 3 points",
             "3 points without dsp: on no front",
         ]
 
