@@ -66,3 +66,9 @@ def test_columns_have_names_of_their_own() -> None:
     space = space_of({**BASE, "chip": chip}, axes, [])
     assert [each.name for each in space.axes] == ["ep", "cores_1_ep", "add"]
     assert [space.keys[each.name] for each in space.axes] == list(axes)
+
+
+def test_where_nothing_is_found_no_design_rejects_requests() -> None:
+    found = lstmsim.design(BASE, "none", axes={f"{C}.ep": [8, 16]}, minimise=("npe",), bound_ms=0.001, jobs=1)
+    assert found.best == ()
+    assert not [each for each in found.remarks if "rejects" in each]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lstmsim.studies.design.picture import plot_design
 from lstmsim.studies.design.result import Alike, Choice, Design, More, Rival
 
 ONE = Choice(3, {"chip.cores.0.ep": 16, "chip.cores.0.threads": None}, (6135.0,))
@@ -206,3 +207,13 @@ def test_plain_data_have_numbers_for_one_objective_and_lists_for_several() -> No
     far = replace(BASE, alike=(Alike(TWO, (float("-inf"), 1.0), 9), Alike(TWO, (-1.0, 1.0), 9))).to_dict()
     assert [each["difference"] for each in far["indistinguishable"]] == [None, [-1.0, 1.0]]
     assert replace(BASE, drawn=True, alike=alike(1)).to_dict()["indistinguishable"][0]["difference_ms"] == [-0.5, 2.0]
+
+
+@pytest.mark.parametrize(("proven", "said"), [(True, "front (3)"), (False, "front (3, not proven)")])
+def test_a_picture_says_whether_its_front_is_proven(proven: bool, said: str) -> None:
+    pytest.importorskip("matplotlib")
+    found = replace(BASE, **FRONT, proven=proven, seen=((0.2, 0.125), (0.4, 0.1), (0.5, 0.5)))  # type: ignore[arg-type]
+    (axes,) = plot_design(found).axes
+    handles, names = axes.get_legend_handles_labels()
+    assert dict(zip(names, (len(each.get_offsets()) for each in handles), strict=True)) == {"simulated (3)": 3, said: 3}
+    assert [each.get_text() for each in axes.texts] == ["3", "5", "6"]
