@@ -1,4 +1,4 @@
-"""A bound on the requests that designs bear is near what they do: one that is far off is true, and rules nothing out."""
+"""A bound on the requests that designs bear is near what they do: one that is far off rules nothing out."""
 
 from __future__ import annotations
 
