@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, floor
+from math import ceil, floor, inf
 
 from lstmsim.base.records import record
 from lstmsim.base.wording import counted
@@ -53,7 +53,7 @@ class Assumption:
         moved = value * (1 + share)
         if self.whole:
             moved = floor(moved + 0.5 + _ROUNDING) if share > 0 else ceil(moved - 0.5 - _ROUNDING)
-        return max(moved if self.high is None else min(moved, self.high), moved if self.low is None else self.low)
+        return max(min(moved, inf if self.high is None else self.high), -inf if self.low is None else self.low)
 
     def levels(self, share: float) -> list[float]:
         """Give the shares by which it is moved step by step to the end `share`: whole values, else whole percents."""

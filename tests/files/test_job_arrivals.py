@@ -12,6 +12,7 @@ from lstmsim import simulate
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario import arrival_file, entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
+from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes
 from lstmsim.traffic import arrivals as drawing
@@ -107,6 +108,11 @@ def test_rows_of_a_file_count_as_jobs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(load_scenario(data).jobs) == 3
     with pytest.raises(InputError, match=r"jobs\.1\.arrival: more than 5 jobs in all"):
         load_scenario({**data, "jobs": data["jobs"] * 2})
+    # the bound itself is no mistake, and a stream of requests keeps one job for each entry
+    monkeypatch.setattr(entries, "MAX_JOBS", 6)
+    assert len(load_scenario({**data, "jobs": [data["jobs"][0], {**data["jobs"][0], "name": "b"}]}).jobs) == 6
+    monkeypatch.setattr(entries, "MAX_JOBS", 2)
+    assert sum(len(each.arrival) for each in load_requests(data).coming) == 3
     monkeypatch.setattr(sizes, "MAX_OPERATIONS", 10)
     with pytest.raises(InputError, match="takes up to 26 operations"):
         load_scenario(data)

@@ -144,6 +144,27 @@ def test_language_model_traces_are_read_as_they_are() -> None:
     assert list(read_arrivals("llm.csv", 1).cycles) == [0, 990_070]
 
 
+@pytest.mark.parametrize(
+    ("moment", "seconds"),
+    [
+        # the same moment, told in four zones, and moments beside it
+        ("2024-05-09 18:30:00-05:30", 0),
+        ("2024-05-10 05:45:00+05:45", 0),
+        ("2024-05-09 20:00:00-04:00", 0),
+        ("2024-05-10 00:00:01Z", 1),
+        ("2024-05-10 23:59:60", 86_400),
+        ("2024-03-01 00:00:00", -70 * 86_400),
+        ("2024-02-28 23:59:59", -71 * 86_400 - 1),
+    ],
+)
+def test_a_moment_of_a_zone_is_one_of_utc(moment: str, seconds: int) -> None:
+    # the first of all: a clock of 1 MHz counts microseconds from it
+    Path("llm.csv").write_text(f"TIMESTAMP\n2024-01-01 00:00:00\n2024-05-10 00:00:00\n{moment}\n")
+    first, *others = read_arrivals("llm.csv", 1).cycles
+    midnight = 130 * 86_400_000_000
+    assert (first, sorted(others)) == (0, sorted([midnight, midnight + seconds * 1_000_000]))
+
+
 def test_traces_of_functions_come_when_they_began() -> None:
     trace = {"path": "functions.txt", "job_column": "func", "tenant_column": "app"}
     steps = {"kind": "column", "column": "duration", "per_step": 0.01}

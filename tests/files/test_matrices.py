@@ -25,6 +25,8 @@ GOOD = {
     "array.mtx": "%%MatrixMarket matrix array real general\n3 4\n"
     + "".join(f"{each}\n" for each in DENSE.T.ravel().tolist()),
     "case.mtx": "%%matrixmarket MATRIX Coordinate REAL General\n3 4 4\n1 1 1.5\n3 2 3\n1 4 -2\n3 3 4e-3",
+    # any blank of ASCII stands between words
+    "blanks.mtx": REAL + "3 4 4\n1\t1\v1.5\n3\f2 3\n 1 4 -2 \r\n3  3 4e-3",
     "windows.mtx": REAL.replace("\n", "\r\n") + "3 4 4\r\n1 1 1.5\r\n3 2 3\r\n1 4 -2\r\n3 3 4e-3\r\n",
 }
 SMTX = "3, 4, 4\n0 2 2 4\n0 3 1 2\n"

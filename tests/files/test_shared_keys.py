@@ -142,6 +142,20 @@ def test_the_second_model_finds_the_memory_taken() -> None:
     assert [job.core for job in simulate(whole).jobs] == [0, 1]
 
 
+def test_cores_of_a_split_job_must_be_equal() -> None:
+    unequal = data(split="rows")
+    unequal["chip"]["cores"] = [{**CORE, "count": 2}, {**CORE, "count": 1, "tail_width": 1}]
+    where, wrong = "jobs.0.split", "the cores of a job that is split must be equal: name some that are (`cores`)"
+    for cores in ({}, {"cores": [0, 2]}):
+        with pytest.raises(InputError) as caught:
+            load_scenario({**unequal, "jobs": [{**unequal["jobs"][0], **cores}]})
+        assert [(each.location, each.sentence) for each in caught.value.mistakes] == [(where, wrong)]
+    # those that are named are equal; on one core nothing is split
+    for cores in ({"cores": [0, 1]}, {"cores": [1, 0]}, {"cores": [2]}):
+        (job,) = load_scenario({**unequal, "jobs": [{**unequal["jobs"][0], **cores}]}).jobs
+        assert job.cores == tuple(cores["cores"])
+
+
 def test_a_row_npu_splits_nothing() -> None:
     jobs = [{"model": MODEL, "steps": 2, "split": "rows"}]
     with pytest.raises(InputError, match="a row-wise NPU runs a job on one core: leave it out"):

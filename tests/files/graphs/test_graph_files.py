@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.graphs import graph_of_document, graph_text, read_graph, write_graph
+from lstmsim.files.graphs import Shape, following_shape, graph_of_document, graph_text, read_graph, write_graph
 from lstmsim.files.yaml.document import document_of
 from lstmsim.model.fusion.graph import Graph, Node
 from lstmsim.model.fusion.graph_rules import mistakes
@@ -175,3 +175,24 @@ def test_an_ending_that_is_none_and_a_graph_that_is_none(tmp_path: Path) -> None
     with pytest.raises(InputError, match="no node is called 'q'"):
         write_graph(tmp_path / "b.yaml", Graph("g", graph.nodes, ("q",)))
     assert not (tmp_path / "b.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "axes", "shape"),
+    [
+        ("add", [(2, 3), (2, 3)], (), (2, 3)),
+        ("reduce_sum", [(2, 3, 4)], (0, 2), (3,)),
+        ("transpose", [(2, 3, 4)], (2, 0, 1), (4, 2, 3)),
+        ("transpose", [(2, 3)], (1, 1), None),
+        ("matmul", [(2, 3), (3, 4)], (), (2, 4)),
+        ("matmul", [(5, 1, 2, 3), (6, 3, 4)], (), (5, 6, 2, 4)),
+        ("matmul", [(5, 2, 3), (4, 3, 4)], (), None),
+        # no product: vectors, and one operand alone
+        ("matmul", [(3,), (3, 4)], (), None),
+        ("matmul", [(2, 3), (3,)], (), None),
+        ("matmul", [(2, 3)], (), None),
+        ("add", [], (), None),
+    ],
+)
+def test_what_shape_follows(op: str, operands: list[Shape], axes: Shape, shape: Shape | None) -> None:
+    assert following_shape(op, operands, axes) == shape

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
 from lstmsim.report.pictures.bars import plot
 from lstmsim.report.styles import Look
 
@@ -28,3 +30,12 @@ def test_many_ways_are_cut_with_a_count_and_paper_has_no_title() -> None:
     assert picture.caption == "A title"
     assert picture._suptitle is None
     assert picture.get_size_inches()[0] == 3.5
+
+
+def test_as_many_ways_as_are_drawn_leave_none_for_the_table() -> None:
+    (axes,) = plot([(f"way {number}", 7) for number in range(24)], "way 0").axes
+    assert axes.get_xlabel() == "cycles"
+    # numbers stand beside the longest bar, inside of the picture
+    assert axes.get_xlim() == (0, pytest.approx(1.14 * 7))
+    (none,) = plot([("a", None)], "a").axes
+    assert none.get_xlim() == (0, pytest.approx(1.14))
