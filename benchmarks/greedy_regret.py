@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from math import exp, inf, log
 from random import Random
 
-from measures import measured_package
-
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
 from lstmsim.studies.search.array import Scores, Searched
 from lstmsim.studies.search.result import Point
@@ -154,5 +152,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    from measures import measured_package
+
     measured_package()
     main()

@@ -141,7 +141,7 @@ def test_whole_numbers_in_all_spellings(steps):
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ("jobs.0.steps=3", "overrides: must be a list, got 'jobs.0.steps=3'"),
+        ("jobs.0.steps=3", "overrides: must be a list or a mapping, got 'jobs.0.steps=3'"),
         (["jobs.0.steps=3", 4], "overrides.1: must be text, got 4"),
         ([b"jobs.0.steps=3"], "overrides.0: must be text, got a value of type 'bytes'"),
     ],

@@ -315,7 +315,7 @@ def test_keys_that_a_file_states_once_have_sentences_too(keys: dict[str, Any], t
 def test_what_is_no_result_is_told(tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
     plots = {
-        "plot": "timeline: must be a Timeline or a Run",
+        "plot": "timeline: must be a Timeline or a Run or a Report",
         "plot_accuracy": "report: must be an AccuracyReport",
         "plot_comparison": "comparison: must be a Comparison",
         "plot_load_latency": "curves: must be a LoadLatency",
