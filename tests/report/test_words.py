@@ -7,6 +7,7 @@ import pytest
 from lstmsim.report.document import Column, Document, Facts, Section, Text, accounts, advice, facts, grid
 from lstmsim.report.figures_text import cut, four_digits, percent, short_name, short_path, three_digits, two_digits
 from lstmsim.report.renderings import html, markdown, text
+from lstmsim.report.results import plain
 from lstmsim.report.tables import WIDTH, folded
 
 
@@ -155,3 +156,8 @@ def test_a_document_in_html() -> None:
     assert page.count("<rect") == 1
     assert '<th scope="row" class="l">z</th><td>-</td>' in page
     assert page.count(">share<") == 0
+
+
+def test_plain_data_have_no_number_that_json_has_not() -> None:
+    found = plain({"a": float("inf"), "b": [float("nan"), 0.5, 3], "c": (True, None, "x")})
+    assert found == {"a": None, "b": [None, 0.5, 3], "c": [True, None, "x"]}

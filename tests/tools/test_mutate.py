@@ -221,6 +221,12 @@ def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFi
     (project / "own" / "room" / "adult.py").write_text("def adult(age):\n    return age > 18\n")
     assert mutate.main(["own/room"], project) == 2
     assert "tests/room: does not pass without any change" in capsys.readouterr().err
+    # what the bound of memory stops would seem to notice every mutant
+    (project / "tests" / "room" / "test_adult.py").write_text("def test_adult():\n    bytearray(3 << 30)\n")
+    assert mutate.main(["own/room"], project) == 2
+    said = capsys.readouterr().err
+    assert "MemoryError" in said
+    assert "tests/room: does not pass without any change" in said
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
-from lstmsim.base.bounded import MAX_BYTES, bounded_file, placed
+from lstmsim.base.bounded import bounded_file, placed
 from lstmsim.base.errors import InputError, Mistake, refuse
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
@@ -74,8 +74,8 @@ def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: boo
 
 def parsed_network(name: str) -> Any:
     """Parse a file as protobuf, whatever its name; `InputError` if it holds no network."""
-    with bounded_file(name, "an ONNX network") as (file, _):
-        content = file.read(MAX_BYTES)
+    with bounded_file(name, "an ONNX network") as (file, size):
+        content = file.read(size)
     try:
         import onnx
     except ImportError:

@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import helper
 
+from lstmsim.base.bounded import MAX_BYTES
 from lstmsim.base.errors import InputError
-from lstmsim.importers.onnx import file as onnx_file
 from lstmsim.importers.onnx import graph as onnx_graph
 from lstmsim.importers.onnx.file import read_onnx
 from tests.importers.onnx.graphs import Graph, save
@@ -258,7 +258,7 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
 def test_files_above_the_bound(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     with path.open("wb") as file:
-        file.truncate(onnx_file.MAX_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     assert "more than the 2 GB" in refusal(path)
 
 

@@ -216,4 +216,7 @@ def test_a_picture_says_whether_its_front_is_proven(proven: bool, said: str) -> 
     (axes,) = plot_design(found).axes
     handles, names = axes.get_legend_handles_labels()
     assert dict(zip(names, (len(each.get_offsets()) for each in handles), strict=True)) == {"simulated (3)": 3, said: 3}
+    # whichever is across, a point has both of its objectives
+    points = handles[names.index(said)].get_offsets().tolist()
+    assert sorted(map(sorted, points)) == [[0.1, 0.4], [0.125, 0.2], [0.125, 0.2]]
     assert [each.get_text() for each in axes.texts] == ["3", "5", "6"]
