@@ -13,20 +13,29 @@ from typing import NoReturn
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """Leave through all `finally` blocks, with the exit code that a shell gives for the signal."""
-    raise SystemExit(128 + number)
-
-
 @contextmanager
 def cleaning_up() -> Iterator[None]:
-    """Let signals that end the process clean up first, unless somebody else handles them or other threads run this."""
+    """Let signals that end the process clean up first, unless somebody else handles them or other threads run this.
+
+    The process then leaves through all `finally` blocks, with the exit code that a shell gives for the signal, also
+    where the signal has interrupted somebody's lock, who then raises an error of his own.
+    """
+    codes: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> NoReturn:
+        codes.append(128 + number)
+        raise SystemExit(codes[0])
+
     main = threading.current_thread() is threading.main_thread()
     own = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
     try:
         for number in own:
-            signal.signal(number, _end)
+            signal.signal(number, end)
         yield
+    except Exception:
+        if codes:
+            raise SystemExit(codes[0]) from None
+        raise
     finally:
         for number in own:
             signal.signal(number, signal.SIG_DFL)

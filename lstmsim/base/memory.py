@@ -44,5 +44,5 @@ def refuse_memory(place: str, what: str, size: int, instead: str) -> None:
     """
     limit = memory_limit()
     if size > limit:
-        most = f"at most {limit / 1e9:,.1f} GB (half of what this machine has) are taken"
+        most = f"at most {limit / 1e9:,.1f} GB (half of what this machine, its container or its shell allows) are taken"
         raise InputError(Mistake(place, f"{what} need about {size / 1e9:,.1f} GB of memory, {most}: {instead}"))

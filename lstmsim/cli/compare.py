@@ -93,7 +93,12 @@ def search_command(files: options.Outputs, npe: tuple[int, ...], **asked: Any) -
         files.finish(results[0])
         return
     from lstmsim.report.renderings import text
+    from lstmsim.report.results import stamped
     from lstmsim.studies.search.report import table_of
 
     every = {"schema": "lstmsim/searches/1", "searches": [each.to_dict() for each in results]}
-    files.finish(results, {"json": lambda path: options.write_json(path, every)}, lambda: text(table_of(results)))
+    files.finish(
+        results[0],
+        {"json": lambda path: options.write_json(path, every)},
+        lambda: text(stamped(table_of(results), results[0])),
+    )

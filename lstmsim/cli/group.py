@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOSPC
 from importlib import import_module
 from typing import Any, cast
 
@@ -91,7 +92,7 @@ class LazyGroup(click.Group):
         from lstmsim.base.endings import cleaning_up
         from lstmsim.base.files import own_ledger
 
-        with cleaning_up(), _guarded(), own_ledger(), _plain_warnings():
+        with _guarded(), cleaning_up(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
             if sys.stdout is not None:
@@ -168,7 +169,7 @@ def _explain(error: BaseException) -> int:
             click.echo("Error: the memory of this machine is not enough for this", err=True)
         case OSError():
             _abandon_stdout()
-            where = f"{error.filename}: " if error.filename else ""
+            where = f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
             click.echo(f"Error: {where}{error.strerror or error}", err=True)
         case _:
             text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -200,7 +201,7 @@ def lstmsim() -> None:
     """Simulate recurrent-network accelerators cycle by cycle.
 
     Results go to standard output, remarks to standard error. Exit codes: 0 done, 2 the input is at fault, 1 anything
-    else, 130 interrupted, 143 terminated (SIGTERM).
+    else, 130 interrupted, 143 terminated (SIGTERM), 129 hung up.
 
     A file is written whole, in place of an older one of that name. A file that the command reads is never replaced.
     `import --out` and `rtl --out` also keep what they did not write.

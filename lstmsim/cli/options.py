@@ -108,7 +108,7 @@ class _Command(click.Command):
         pictures = [each for each, help in options.items() if ".png" in help]
         if name in ("plot", "picture", "draw") and pictures:
             return f"what is simulated is drawn by {listed(pictures)}."
-        if not {"--set", "scenario"} <= options.keys():
+        if not {"--set", "scenario"} <= options.keys() or f"--{name}".removesuffix("s") in options:
             return ""
         known = import_module("lstmsim.studies.known.run").list_known("keys")["keys"]
         paths = {row["name"].partition(" ")[2] for row in known}

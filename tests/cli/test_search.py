@@ -246,12 +246,15 @@ def test_several_arrays_are_a_table_of_the_best(sizes: str, tmp_path: Path) -> N
         "searches": [result(path, "--npe", n) for n in ("64", "128", "256")],
     }
     shown = call("search", path, "--npe", sizes).stdout.splitlines()
-    assert [line.split()[0] for line in shown[2:]] == ["NPE", "64", "128", "256"]
+    assert [line.split()[0] for line in shown[2:6]] == ["NPE", "64", "128", "256"]
+    assert shown[7].startswith("Compared with: ")
+    # with `--stamp` it was an internal error
+    assert "Assumed keys:" in call("search", path, "--npe", sizes, "--stamp").stdout
     best = several["searches"][2]["chosen"]
-    assert shown[-1].split()[1:4] == [str(best["ep"]), str(best["vp"]), f"{best['cycles']:,}"]
+    assert shown[5].split()[1:4] == [str(best["ep"]), str(best["vp"]), f"{best['cycles']:,}"]
 
 
-@pytest.mark.parametrize("sizes", ["", "x", "64,", "300:64", "64:x", "0:8", "1:2:3", "1:99999999"])
+@pytest.mark.parametrize("sizes", ["", "x", "64,", "300:64", "64:x", "0:8", "1:2:3", "1:99999999", "64:128,256"])
 def test_sizes_that_are_none(sizes: str, tmp_path: Path) -> None:
     message = refused(scenario(tmp_path), "--npe", sizes)
     assert f"expected a number, N,N,N or LOW:HIGH up to 10,000,000, got {sizes!r}" in message

@@ -252,6 +252,8 @@ def test_an_option_of_another_command_leads_to_what_the_user_needs(scenario: str
         assert message.startswith("Usage: ")
         assert f"Error: No such option '{option}': {sentence}" in message
     assert "Did you mean" in refused(scenario, "--timelin", "a.png")
+    # an option of the command that is near wins over a key
+    assert "Did you mean one of: '--chip'" in refused(scenario, "--chips", "2")
 
 
 def test_what_is_no_scenario_is_named(scenario: str) -> None:

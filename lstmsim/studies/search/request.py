@@ -43,9 +43,12 @@ def _sizes(text: str) -> tuple[int, ...]:
     """Numbers of multipliers with commas between them, or from LOW by doubling to HIGH."""
     low, colon, high = text.partition(":")
     parts = listed_in(text if not colon else f"{low},{high}")
-    if not all(isinstance(each, int) for each in parts) or (colon and not 1 <= parts[0] <= parts[1] <= MAX_PES):
+    numbers = all(isinstance(each, int) for each in parts)
+    if not numbers or (colon and not (len(parts) == 2 and 1 <= parts[0] <= parts[1] <= MAX_PES)):
         raise ValueError(f"expected a number, N,N,N or LOW:HIGH up to {MAX_PES:,}, got {show(text)}")
-    return tuple(parts[0] << shift for shift in range((parts[1] // parts[0]).bit_length())) if colon else parts
+    if not colon:
+        return tuple(dict.fromkeys(parts))
+    return tuple(parts[0] << shift for shift in range((parts[1] // parts[0]).bit_length()))
 
 
 class SeveralSizes:
