@@ -165,7 +165,7 @@ def test_a_full_standard_output_is_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines() == ["Error: No space left on device"]
+    assert done.stderr.splitlines() == ["Error: standard output: No space left on device"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes as POSIX has them")

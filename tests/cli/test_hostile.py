@@ -17,7 +17,7 @@ from tests.cli.runner import call
 _EMPTY = "%%MatrixMarket matrix coordinate real general\n65536 65536 0\n"
 _FIGURE = (
     r"scenario s: weights and vectors of all jobs need about (29|7)\.\d GB of memory, at most 4.0 GB \(half of what"
-    r" this machine has\) are taken: take fewer units or steps\n"
+    r" this machine, its container or its shell allows\) are taken: take fewer units or steps\n"
 )
 
 
