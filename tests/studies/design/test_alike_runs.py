@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from lstmsim.files.yaml.document import yaml_text
+from lstmsim.files.yaml.source import read_document
 from lstmsim.studies.design.alike import Alikes, unsure_times
 from lstmsim.studies.design.walk import Found, Labels
 
@@ -27,3 +30,21 @@ def test_runs_grow_by_a_factor_of_two_as_long_as_they_may(until: int, grows: boo
             return SimpleNamespace(jobs=range(10 * factor))
 
     assert Drawn(cast(Any, None), "p99_ms", until)._grows(0, 1) is grows
+
+
+def test_only_drawn_requests_are_doubled(tmp_path: Path) -> None:
+    """Jobs that are all there at once stay as they are; a drawn job that states no count has one request."""
+    model = {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}
+    drawn = {"kind": "poisson", "rate_per_second": 1000, "seed": 1}
+    jobs = [
+        {"name": "fixed", "model": model, "steps": 1, "count": 2},
+        {"name": "drawn", "model": model, "steps": 1, "count": 3, "arrival": drawn},
+        {"name": "one", "model": model, "steps": 1, "arrival": drawn},
+    ]
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 8, "threads": 1}]}
+    path = tmp_path / "s.yaml"
+    path.write_text(yaml_text({"chip": chip, "jobs": jobs}), encoding="utf-8")
+    setup = SimpleNamespace(document=read_document(path), overrides=(), scenario_name="s")
+    space: Any = SimpleNamespace(setup=setup, settings=lambda point: ())
+    runs = Alikes(space, "p99_ms", 100)
+    assert [len(runs._scenario(0, factor).jobs) for factor in (1, 2, 3)] == [6, 10, 14]
