@@ -12,6 +12,8 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.importers.files import read_weights
+from lstmsim.importers.pytorch import modules
+from lstmsim.importers.pytorch.pickled import Thing, _Global
 from tests.importers.test_weights_keras import keras_pass, output
 from tests.importers.test_weights_pytorch import torch_run
 from tests.importers.weight_files import keras_both, keras_layer, keras_model, keras_variables, torch_tensors
@@ -196,3 +198,10 @@ def test_pytorch_itself() -> None:
     with torch.no_grad():
         wanted = net(torch.tensor(X[:, None], dtype=torch.float32))[0][:, 0].numpy()
     np.testing.assert_allclose(output(imported, X), wanted, rtol=0, atol=1e-6)
+
+
+def test_a_module_whose_state_is_in_two_parts() -> None:
+    """A class with slots is kept as its dictionary and its slots; either may be missing."""
+    state = {"_parameters": {}, "_modules": {}}
+    for states in ([state], [({"_parameters": {}}, {"_modules": {}})], [(None, state)]):
+        assert modules._attributes(Thing(_Global("a", "B"), states=states)) == state

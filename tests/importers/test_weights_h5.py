@@ -14,6 +14,7 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.importers.files import import_weights
 from lstmsim.importers.imported import ImportedModel
+from lstmsim.importers.keras import files
 from tests.importers.test_weights_keras import external, keras_pass, output, soft, virtual
 from tests.importers.weight_files import cell_at, h5, keras_both, keras_file, keras_layer, keras_model, keras_variables
 
@@ -191,6 +192,14 @@ def test_a_heap_without_end(tmp_path: Path) -> None:
         free += 16 + -(-int.from_bytes(content[free + 8 : free + 16], "little") // 8) * 8
     content[free + 8 : free + 16] = bytes(8)
     assert "is no HDF5 file, or is damaged" in refusal(tmp_path, bytes(content))
+
+
+def test_a_heap_of_too_many_entries() -> None:
+    """Entries of nothing but their heads: a file of 2 GB has 134 million of them."""
+    size = 16 * (files.MAX_OBJECTS + 2)
+    heap = b"GCOL\x01\0\0\0" + size.to_bytes(8, "little") + (b"\1" + bytes(15)) * (files.MAX_OBJECTS + 1)
+    assert files._sound_heaps(heap[:8] + (16 * 100).to_bytes(8, "little") + heap[16 : 16 * 100])
+    assert not files._sound_heaps(heap)
 
 
 def test_references_and_damage(tmp_path: Path) -> None:

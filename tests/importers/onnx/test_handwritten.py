@@ -180,6 +180,15 @@ def test_weights_of_gates_that_differ_are_refused(tmp_path: Path) -> None:
     assert "step 1 is no sum of one product with x and one with h" in refusal(loop(step), tmp_path)
 
 
+def test_gates_of_sizes_that_only_an_input_tells_are_refused(tmp_path: Path) -> None:
+    def step(net: Hand, x: str, h: str, c: str) -> tuple[str, str]:
+        net.inputs.append(helper.make_tensor_value_info("sizes", TensorProto.INT64, [4]))
+        whole = net.Add(net.linear("w", x, INPUT, 4 * HIDDEN), net.linear("u", h, HIDDEN, 4 * HIDDEN))
+        return lstm(net, net.op("Split", whole, "sizes", parts=4, axis=-1), c)
+
+    assert "what looks like a recurrent layer" in refusal(loop(step), tmp_path)
+
+
 def test_an_equation_of_no_nn_layer_is_pointed_to_its_page(tmp_path: Path) -> None:
     def minimal(net: Hand, x: str, h: str, c: str) -> tuple[str, str]:
         f = net.Sigmoid(net.linear("f", net.joined(x, h), INPUT + HIDDEN, HIDDEN))
