@@ -179,7 +179,8 @@ def bisect_verdicts(
 
     The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
     are halved instead, so that the certain rates come as near to it as they can. With `more`, which lets runs be longer
-    if it can, that is done coarsely, and again and again. Where no number of requests decides, `look` shows runs.
+    if it can, that is done coarsely, and again and again, without probes, which draw nothing closer. Where no number of
+    requests decides, `look` shows runs.
     """
     search, looked = _Search(judge), _Search(look or judge, SEEN)
     highs, coarse = [high * 2**each for each in range(doublings + 1)], more is not None
@@ -193,7 +194,8 @@ def bisect_verdicts(
                 if not coarse:
                     break
                 coarse = False
-        search.probe(low, probes)
+        if more is None:
+            search.probe(low, probes)
     except EffortSpent:
         return search.known(looked, "effort")
     except (KeyboardInterrupt, SystemExit) as stop:

@@ -76,6 +76,19 @@ def test_a_throughput_is_no_surer_than_the_share_of_time_that_limits_it() -> Non
     assert full == pytest.approx(95 * 0.02 / 0.9999)
 
 
+def test_a_rate_whose_batches_are_all_equal_is_not_certain() -> None:
+    """Threads that were never seen to idle idled for up to a fiftieth of the time; goodput is no surer either."""
+    made = no_surer(Rates(Interval(95.0, 0.0), Interval(19.0, 0.0)), Interval(1.0, 0.02), alike=True)
+    assert made.throughput.ends == pytest.approx((95 * 0.98, 95.0))
+    assert made.goodput.ends is None
+    assert made.goodput.half_width == pytest.approx(19 * 0.02)
+    several = no_surer(Rates(Interval(95.0, 0.0), Interval(95.0, 0.0)), Interval(1.0, 0.02))
+    assert several.throughput.ends is None
+    assert several.throughput.half_width == pytest.approx(95 * 0.02)
+    unknown = no_surer(Rates(Interval(95.0, 0.0), Interval(95.0, 0.0)), Interval(1.0))
+    assert (unknown.throughput.half_width, unknown.goodput.half_width) == (None, None)
+
+
 @pytest.mark.slow
 def test_the_throughput_of_an_overloaded_machine_with_a_queue_limit_is_covered() -> None:
     """185 of 200 runs had one before it took the idle time into account, of which 168 held the truth."""
