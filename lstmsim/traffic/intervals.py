@@ -52,7 +52,8 @@ class Interval:
     batches: number of batches from which the interval was made.
     correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
         short to be independent of each other.
-    ends: the ends where value ± half_width would reach beyond what is possible; None: it does not.
+    ends: the ends where value ± half_width would reach beyond what is possible, of a percentile each side's own; None:
+        it does not.
     """
 
     value: float
@@ -241,8 +242,8 @@ def tail_interval(
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
     low, high = percentile(100 * (share - off)), percentile(100 * (share + off))
-    made = unless_alike(plain, max(high - value, value - low, 0.0), value)
-    return made.within(percentile(0), percentile(100))
+    made = unless_alike(plain, max(high - value, value - low, 0.0), value).within(percentile(0), percentile(100))
+    return made if made.ends is None else replace(made, ends=(min(low, value), max(high, value)))
 
 
 def widened(plain: Interval, size: float, units: float) -> float:

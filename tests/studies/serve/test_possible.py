@@ -10,7 +10,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.load_latency import load_latency
 from lstmsim.studies.serve.run import serve
 from lstmsim.studies.serve.saturate import saturate
-from lstmsim.studies.serve.saturation import latency_text
+from lstmsim.studies.serve.saturation import Saturation, Tried, judged, latency_text
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.rates import Rates, no_surer
 
@@ -45,6 +45,28 @@ def test_a_share_near_1_has_both_ends_in_text_and_json() -> None:
 @pytest.mark.parametrize(("half", "text"), [(2.0, "2.5 +- 2"), (8.9, "2.5 [0, 11.4]")])
 def test_a_latency_is_not_below_0(half: float, text: str) -> None:
     assert latency_text(2.5, half) == text
+
+
+def test_a_searched_percentile_is_not_below_the_least_latency() -> None:
+    own = judged(Interval(2.5, 0.2, 20, ends=(2.5, 2.7)), 3.0, 99.0, served=9000, rejected=0, may_leave=False)
+    assert own.ends_ms == (2.5, 2.7)
+    run = Tried(5.0, 2.5, True, 0.0, "below", 9000, None, 2.5, 0.2, {"voice": own}, ends_ms=own.ends_ms)
+    text = Saturation.to_text(Saturation(5.0, None, 3.0, (run,), bounds_ms={"voice": 3.0}))
+    assert text.count("2.5 [2.5, 2.7]") == 2
+
+
+@pytest.mark.slow
+def test_where_requests_may_be_rejected_none_that_is_served_is_faster_than_alone() -> None:
+    short = LIMITED | {"name": "short", "count": 50, "arrival": OVERLOAD}
+    long = short | {"name": "long", "steps": 60}
+    few = {"most_requests": 500, "tolerance": 0.9}
+    one = saturate({"chip": ONE_THREAD, "jobs": [short]}, 1e-4, **few)
+    assert one.to_text().startswith("no rate can keep a p99 of 0.0001 ms: one request alone takes ")
+    both = saturate({"chip": ONE_THREAD, "jobs": [short, long]}, None, bounds_ms={"long": 1e-4}, **few)
+    assert " ms for long: one request of long alone takes " in " ".join(both.to_text().split())
+    # all that are long may be rejected
+    mixed = saturate({"chip": ONE_THREAD, "jobs": [short, long]}, 0.01, **few)
+    assert mixed.alone_ms is None
 
 
 @pytest.mark.slow
