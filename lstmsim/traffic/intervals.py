@@ -52,8 +52,7 @@ class Interval:
     batches: number of batches from which the interval was made.
     correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
         short to be independent of each other.
-    ends: the ends where value ± half_width would reach beyond what is possible, of a percentile each side's own; None:
-        it does not.
+    ends: the ends where value ± half_width would reach beyond what is possible; None: it does not.
     """
 
     value: float

@@ -202,11 +202,8 @@ def no_surer(rates: Rates, taken: intervals.Interval | None, seconds: float = in
     half = max(seen, min(bent, own.value * taken.half_width / taken.value))
     most = own.value / taken.value if alike else inf
     goods = None if good.half_width is None else max(good.half_width, half * good.value / (own.value or 1.0))
-    return replace(
-        rates,
-        throughput=replace(own, half_width=half, ends=None).within(0, most),
-        goodput=replace(good, half_width=goods, ends=None).within(0, most),
-    )
+    throughput = replace(own, half_width=half, ends=None).within(0, most)
+    return replace(rates, throughput=throughput, goodput=replace(good, half_width=goods, ends=None).within(0, most))
 
 
 def _skew(share: float, requests: int, units: float) -> bool:

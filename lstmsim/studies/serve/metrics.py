@@ -187,8 +187,7 @@ class Collector:
     def _rates(self, latency: Distribution | None, taken: Interval, alike: bool) -> Rates:
         """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
         rates = replace(self._accounts.rates(self._span, latency), utilization=taken)
-        limited = self._away or self._window is not None
-        return no_surer(rates, taken, self._span.seconds, alike=alike) if limited else rates
+        return no_surer(rates, taken, self._span.seconds, alike=alike) if self._away or self._window else rates
 
     @property
     def _spread(self) -> float:

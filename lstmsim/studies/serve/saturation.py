@@ -82,8 +82,7 @@ class Tried:
     tenants: the verdicts on tenants with a bound, by name.
     needs: number of requests until the percentile has an interval; None: not known beforehand.
     missing: why more requests would not help to decide, in words; empty: they might.
-    beyond: the largest `Judged.beyond` of its bounds.
-    ends_ms: `Judged.ends_ms` of all requests.
+    beyond, ends_ms: the largest `Judged.beyond` of its bounds, and `Judged.ends_ms` of all requests.
     """
 
     rate: float
