@@ -241,8 +241,8 @@ def tail_interval(
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
     low, high = percentile(100 * (share - off)), percentile(100 * (share + off))
-    made = unless_alike(plain, max(high - value, value - low, 0.0), value)
-    return made.within(percentile(0), percentile(100))
+    made = unless_alike(plain, max(high - value, value - low, 0.0), value).within(percentile(0), percentile(100))
+    return made if made.ends is None else replace(made, ends=(min(low, value), max(high, value)))
 
 
 def widened(plain: Interval, size: float, units: float) -> float:

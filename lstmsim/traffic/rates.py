@@ -185,18 +185,25 @@ def unless_sure(taken: intervals.Interval, requests: int, units: float) -> inter
     return replace(taken, half_width=max(taken.half_width, high - taken.value, taken.value - low)).within(0, 1)
 
 
-def no_surer(rates: Rates, taken: intervals.Interval | None) -> Rates:
-    """Give rates with a throughput no surer than the share of time taken, which limits it where requests are rejected.
+def no_surer(rates: Rates, taken: intervals.Interval | None, seconds: float = inf, *, alike: bool = False) -> Rates:
+    """Give rates no surer than the share of time taken, which limits them where requests are rejected or clients wait.
 
     A run with few idle times has a high throughput and a narrow interval at once; the logarithm of the room has not.
+    Batches of a run of so many `seconds` count whole requests: of each, one is not known, even if all are equal.
+    alike: all services take equally long, so that no rate is beyond that of threads that never idle.
     """
-    own = rates.throughput
+    own, good = rates.throughput, rates.goodput
     if own.half_width is None or taken is None or taken.half_width is None or not taken.value:
-        return rates
+        unsure = (each if each.half_width else replace(each, half_width=None) for each in (own, good))
+        return replace(rates, **dict(zip(("throughput", "goodput"), unsure, strict=True)))
     room = own.value * (1 - taken.value) / taken.value
-    bent = room * expm1(min(own.half_width / room, 50.0)) if room > 0 else inf
-    half = max(own.half_width, min(bent, own.value * taken.half_width / taken.value))
-    return replace(rates, throughput=replace(own, half_width=half, ends=None).within(0))
+    seen = max(own.half_width, own.batches / seconds if seconds else 0.0)
+    bent = room * expm1(min(seen / room, 50.0)) if room > 0 else inf
+    half = max(seen, min(bent, own.value * taken.half_width / taken.value))
+    most = own.value / taken.value if alike else inf
+    goods = None if good.half_width is None else max(good.half_width, half * good.value / (own.value or 1.0))
+    throughput = replace(own, half_width=half, ends=None).within(0, most)
+    return replace(rates, throughput=throughput, goodput=replace(good, half_width=goods, ends=None).within(0, most))
 
 
 def _skew(share: float, requests: int, units: float) -> bool:

@@ -170,6 +170,21 @@ def test_a_percentile_is_no_finer_than_one_independent_request_where_all_batches
     assert 0 < (p90.half_width or 0.0) < 1
 
 
+def test_a_percentile_that_is_cut_has_the_distance_of_each_side() -> None:
+    """At the 99th the values rise far faster above than below: 100 above it is no reason for 100 below."""
+
+    def rising(percent: float) -> float:
+        return percent / 10 if percent <= 99 else 9.9 + 100 * (percent - 99)
+
+    around = Spread([0.985, 0.995] * 5, 1000)
+    own = tail_interval(99, 9.9, around, 100_000, 1.0, percentile=rising)
+    assert own.half_width is not None
+    assert own.ends is not None
+    assert own.half_width > 9.9
+    assert own.ends[1] == pytest.approx(9.9 + own.half_width)
+    assert 9.8 < own.ends[0] < 9.9
+
+
 @pytest.mark.parametrize("percent", [90, 95, 99, 99.9, 5, 1])
 def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(percent: float) -> None:
     """120 requests with 12 beyond are enough, although 1 - 0.9 has no exact double."""

@@ -184,18 +184,21 @@ class Collector:
         parts = [each.taken / self.servers for each in inside]
         return unless_sure(level_interval(taken, parts, 1.0, requests, relaxation), requests, relaxation)
 
-    def _rates(self, latency: Distribution | None, taken: Interval) -> Rates:
+    def _rates(self, latency: Distribution | None, taken: Interval, alike: bool) -> Rates:
         """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
         rates = replace(self._accounts.rates(self._span, latency), utilization=taken)
-        return no_surer(rates, taken) if self._away else rates
+        return no_surer(rates, taken, self._span.seconds, alike=alike) if self._away or self._window else rates
+
+    @property
+    def _spread(self) -> float:
+        """The squared coefficient of variation of services."""
+        service = self._taken / max(1, self._requests)
+        return max(0.0, self._squares / self._requests / service**2 - 1) if service else 0.0
 
     def _relaxation(self, traffic: Traffic, taken: float) -> float | None:
         """About how many served requests pass until the queue has forgotten its past: fewer than come in that time."""
         came = self._requests + self._away
-        service = self._taken / self._requests
-        spread = self._squares / self._requests / service**2 - 1 if service else 0.0
-        closed = Round(self._accounts.round(), max(0.0, spread))
-        relaxation = relaxation_of(traffic, came, taken, closed)
+        relaxation = relaxation_of(traffic, came, taken, Round(self._accounts.round(), self._spread))
         return None if relaxation is None else max(1.0, relaxation * self._requests / came)
 
     def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
@@ -217,7 +220,7 @@ class Collector:
         grows = relaxation is not None and self.latencies.grows(warmup.requests, relaxation)
         verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
         told = None if relaxation is None else latency
-        known = Known(coming, relaxation, taken, verdict, self._utilization(told, taken))
+        known = Known(coming, relaxation, taken, verdict, self._utilization(told, taken), self._spread < 1e-9)
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -242,7 +245,7 @@ class Collector:
             rejected=self._away,
             load=coming.load,
             verdict=verdict,
-            rates=self._rates(told, known.taken),
+            rates=self._rates(told, known.taken, known.alike),
             relaxation=relaxation,
         )
 

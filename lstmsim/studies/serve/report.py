@@ -37,7 +37,9 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
     count, servers = serving.requests, serving.servers
     threads = f"{servers} thread{'s' * (servers != 1)}"
     rejected = f"; {serving.rejected:,} more rejected" if serving.rejected else ""
-    headline = f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{_late(serving)}{rejected}"
+    headline = (
+        f"SERVING: {count:,} request{'s' * (count != 1)} on {threads}{_late(serving)}{rejected}{_unstable(result)}"
+    )
     if not count:
         headline = f"SERVING: all {serving.rejected:,} requests on {threads} were rejected"
     sections = [Section.of(Text("\n".join(_figures(serving)), hang=2))]
@@ -52,6 +54,16 @@ def document(result: Serving | Served, *, tenants: bool = True) -> Document:
 
 def _serving(result: Serving | Served) -> Serving:
     return result if isinstance(result, Serving) else result.serving
+
+
+def _unstable(result: Serving | Served) -> str:
+    """That more came than the machine can do, and where the run was cut for that."""
+    load = _serving(result).load
+    if _serving(result).verdict != "unstable":
+        return ""
+    at = f" at a load of {load.offered:.4g}" if load is not None and load.offered >= 1 else ""
+    full = not isinstance(result, Serving) and result.ended == "full"
+    return f"; unstable{at}" + (f", cut with {result.window:,} in the machine" if full else "")
 
 
 def _late(serving: Serving) -> str:
@@ -81,7 +93,7 @@ def _figures(serving: Serving) -> list[str]:
 
 def _levels(serving: Serving) -> tuple[str, str, str, str]:
     """Throughput, goodput, the share in time and the threads taken, each with the half width of its interval."""
-    few = " (too few)" * (serving.verdict in _MAY_SETTLE)
+    few = f" ({_few(serving).partition(',')[0]})" * (serving.verdict in _MAY_SETTLE)
 
     def level(text: str, interval: Interval | None, unit: str, scale: float = 1.0) -> str:
         if interval is None or interval.half_width is None:
@@ -138,8 +150,7 @@ def _distribution(figures: Distribution, serving: Serving) -> str:
         if interval.half_width is not None:
             value = with_interval(value, serving.ms(interval.half_width), interval.scaled(serving.ms(1)).ends)
         elif serving.verdict in _MAY_SETTLE:
-            takes = _takes(serving, None if name == "mean" else float(name[1:]))
-            value = f"{value} (too few{takes and ', takes about '}{takes})"
+            value = f"{value} ({_few(serving, None if name == 'mean' else float(name[1:]))})"
         parts.append(f"{name} {value}")
     return ", ".join([*parts, f"max {four_digits(cycles_to_ms(figures.max, serving.frequency_mhz))}"])
 
@@ -223,6 +234,13 @@ def _relaxation(serving: Serving) -> float | None:
     clients = any(tenant.clients for tenant in serving.tenants.values())
     known = serving.relaxation if clients or serving.load is not None else None
     return None if known in (None, inf) else known * (1 + serving.rejected / serving.requests)
+
+
+def _few(serving: Serving, percent: float | None = None) -> str:
+    """Why a figure has no interval: how many requests that takes, or that what came of so many does not settle."""
+    if takes := _takes(serving, percent):
+        return f"too few, takes about {takes}"
+    return "too few" if _relaxation(serving) is None else "no interval, batches vary too much or are alike"
 
 
 def _takes(serving: Serving, percent: float | None = None) -> str:

@@ -84,9 +84,9 @@ def saturate(request: SaturateRequest) -> saturation.Saturation:
         return upper - lower <= tolerance * upper
 
     def found(known: saturation.Known) -> saturation.Saturation:
-        alone = runs.alone_beyond() if known.best is None else None
+        alone, whose = runs.alone_beyond() if known.best is None else (None, "")
         answer = replace(runs.answer(known), ended=known.ended, seen=known.seen)
-        return replace(answer, effort_seconds=watch.seconds, alone_ms=alone)
+        return replace(answer, effort_seconds=watch.seconds, alone_ms=alone, alone_of=whose)
 
     how: dict[str, Any] = {"close": close, "doublings": doublings, "look": partial(runs.judge, seen=True)}
     try:
@@ -220,20 +220,23 @@ class _Runs:
         )
         return replace(made, peak_ratio=self.rates.peak_ratio)
 
-    def alone_beyond(self) -> float | None:
-        """The ms that requests take alone, if that breaks a bound at any rate; None: it does not."""
+    def alone_beyond(self) -> tuple[float | None, str]:
+        """The ms that requests take alone, and of which entry of several, if that breaks a bound; None: it does not."""
         scenario, kinds = self.drawn.scenario, []
-        for job in scenario.jobs if not self.leaving else ():
+        for job in scenario.jobs:
             offer = scenario.offers[job.tenant]
             weight = offer.rate_per_second * dict(offer.lengths).get(job.steps, 1.0)
             ms = least_latency(scenario.chip, job) / (scenario.chip.frequency_mhz * 1e3)
             kinds.append((ms, weight, offer.entry or job.tenant))
         for name, bound in [(None, self.bound_ms or inf), *self.bounds_ms.items()]:
-            own = [(ms, weight) for ms, weight, entry in kinds if name in (None, entry)]
+            own = [each for each in kinds if name in (None, each[2])]
             beyond = [each for each in own if each[0] > bound]
-            if sum(weight for _, weight in beyond) > (1 - self.percentile / 100) * sum(weight for _, weight in own):
-                return min(beyond)[0]
-        return None
+            if self.leaving and len(beyond) < len(own):
+                continue  # it may be these that are rejected
+            if sum(each[1] for each in beyond) > (1 - self.percentile / 100) * sum(each[1] for each in own):
+                ms, _, whose = min(beyond)
+                return ms, whose if len({entry for *_, entry in kinds}) > 1 else ""
+        return None, ""
 
     def longer(self) -> bool:
         """Let runs have more requests from now on; False if they have the most already."""
@@ -324,6 +327,7 @@ class _Runs:
             load=load,
             percentile_ms=every.percentile_ms,
             half_width_ms=every.half_width_ms,
+            ends_ms=every.ends_ms,
             tenants=tenants,
             beyond=max((each.beyond for each in parts), default=0.0),
         )

@@ -54,6 +54,7 @@ class Judged:
     verdict: a key of `VERDICTS`.
     rejected: the share of the requests that came and were rejected.
     beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
+    ends_ms: ends of the interval where value and half width would reach beyond what is possible; None: they do not.
     """
 
     bound_ms: float
@@ -63,6 +64,7 @@ class Judged:
     requests: int = 0
     rejected: float = 0.0
     beyond: float = 0.0
+    ends_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Tried:
     tenants: the verdicts on tenants with a bound, by name.
     needs: number of requests until the percentile has an interval; None: not known beforehand.
     missing: why more requests would not help to decide, in words; empty: they might.
-    beyond: the largest `Judged.beyond` of its bounds.
+    beyond, ends_ms: the largest `Judged.beyond` of its bounds, and `Judged.ends_ms` of all requests.
     """
 
     rate: float
@@ -96,6 +98,7 @@ class Tried:
     needs: int | None = None
     missing: str = ""
     beyond: float = 0.0
+    ends_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
         certain; None: there were no such runs.
     effort_seconds: the CPU seconds that were allowed; None: no limit.
     alone_ms: a request alone takes so long that no rate can keep the bounds; None: that is not so.
+    alone_of: the name of its job entry.
     stamp: what the cycles are exact against, and which keys are assumptions.
     peak_ratio: the rate while all bursty entries are on / the rate in the long run, which all rates here are.
     """
@@ -137,6 +141,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     alone_ms: float | None = None
     stamp: Stamp | None = field(default=None, compare=False, repr=False)
     peak_ratio: float = 1.0
+    alone_of: str = ""
 
     @property
     def complete(self) -> bool:
@@ -179,7 +184,8 @@ def bisect_verdicts(
 
     The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
     are halved instead, so that the certain rates come as near to it as they can. With `more`, which lets runs be longer
-    if it can, that is done coarsely, and again and again. Where no number of requests decides, `look` shows runs.
+    if it can, that is done coarsely, and again and again, without probes, which draw nothing closer. Where no number of
+    requests decides, `look` shows runs.
     """
     search, looked = _Search(judge), _Search(look or judge, SEEN)
     highs, coarse = [high * 2**each for each in range(doublings + 1)], more is not None
@@ -193,7 +199,8 @@ def bisect_verdicts(
                 if not coarse:
                     break
                 coarse = False
-        search.probe(low, probes)
+        if more is None:
+            search.probe(low, probes)
     except EffortSpent:
         return search.known(looked, "effort")
     except (KeyboardInterrupt, SystemExit) as stop:
@@ -380,7 +387,7 @@ def judged(
         verdicts.append(of_share(rejected, came, most, alike=alike, widths=widths))
     share = rejected / came if came else 0.0
     value = interval.value if served else None
-    return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond)
+    return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond, interval.ends)
 
 
 def document(saturation: Saturation) -> Document:
@@ -406,7 +413,7 @@ def _rates(saturation: Saturation) -> Section:
     def row(run: Tried) -> tuple[str | int | float | None, ...]:
         tenants = [_judged(run.tenants.get(tenant)) for tenant in names]
         share = [f"{100 * run.rejected:.2f} %"] * rejects
-        value = _value(run.percentile_ms, run.half_width_ms)
+        value = _value(run.percentile_ms, run.half_width_ms, run.ends_ms)
         peak = [run.rate * saturation.peak_ratio] * bursts
         return (run.rate, *peak, run.load, run.requests or None, value, *tenants, *share, run.verdict)
 
@@ -414,22 +421,22 @@ def _rates(saturation: Saturation) -> Section:
     return Section.of(Grid(tuple(columns), tuple(map(row, rows)), repeated=1), title="RATES")
 
 
-def _value(value: float | None, half: float | None) -> str | None:
+def _value(value: float | None, half: float | None, ends: tuple[float, float] | None) -> str | None:
     """The value with its interval; None where there is no such number."""
     if value is None:
         return None
-    return f"{value:.4g} (too few)" if half is None else latency_text(value, half)
+    return f"{value:.4g} (too few)" if half is None else latency_text(value, half, ends)
 
 
-def latency_text(value: float, half: float) -> str:
-    """A latency with its interval: +- half, or both ends where it would reach below 0."""
-    return with_interval(f"{value:.4g}", half, (0.0, value + half) if half > value else None)
+def latency_text(value: float, half: float, ends: tuple[float, float] | None = None) -> str:
+    """A latency with its interval: +- half, or both ends: those that are given, or where it would reach below 0."""
+    return with_interval(f"{value:.4g}", half, ends or ((0.0, value + half) if half > value else None))
 
 
 def _judged(judged: Judged | None) -> str | None:
     if judged is None:
         return None
-    return f"{_value(judged.percentile_ms, judged.half_width_ms) or '-'} {judged.verdict}"
+    return f"{_value(judged.percentile_ms, judged.half_width_ms, judged.ends_ms) or '-'} {judged.verdict}"
 
 
 def _bound(saturation: Saturation) -> Text | None:
@@ -460,7 +467,8 @@ def _bounds(saturation: Saturation) -> str:
 def _answer(saturation: Saturation) -> str:
     if saturation.alone_ms is not None:
         alone = f"{saturation.alone_ms:.3g} ms" if saturation.alone_ms >= 0.1 else f"{1e3 * saturation.alone_ms:.3g} us"
-        return f"no rate can keep {_bounds(saturation)}: one request alone takes {alone}"
+        whose = f" of {saturation.alone_of}" * bool(saturation.alone_of)
+        return f"no rate can keep {_bounds(saturation)}: one request{whose} alone takes {alone}"
     return _known(saturation) if saturation.complete else f"so far: {_known(saturation)}"
 
 

@@ -62,6 +62,7 @@ class Known(NamedTuple):
 
     taken: the utilization with its interval.
     relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
+    alike: all services take equally long.
     """
 
     traffic: Traffic
@@ -69,6 +70,7 @@ class Known(NamedTuple):
     utilization: float
     verdict: str
     taken: Interval
+    alike: bool
 
 
 #: Sums over the requests of a tenant, as fields of `Tenant`.
@@ -211,7 +213,9 @@ class Accounts:
                 latency = None if distributions is None or own_relaxation is None else distributions[0]
                 relaxation = relaxation_in(latency, each.sample.one_of)
                 made_of = rates_of(each.tally, span, values, relaxation)
-                tenant = replace(tenant, rates=no_surer(made_of, known.taken) if tenant.rejected else made_of)
+                if tenant.rejected or tenant.clients:
+                    made_of = no_surer(made_of, known.taken, span.seconds, alike=known.alike and self._single)
+                tenant = replace(tenant, rates=made_of)
             made[each.entry.name] = tenant
         return made
 

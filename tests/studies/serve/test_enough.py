@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from lstmsim.studies.serve import load_latency as points
 from lstmsim.studies.serve import run
 from lstmsim.studies.serve.load_latency import load_latency
 from lstmsim.studies.serve.run import serve
+from lstmsim.traffic.intervals import Interval
 
 pytestmark = pytest.mark.needs_core
 
@@ -56,6 +58,30 @@ def test_too_few_says_how_many_it_takes() -> None:
     text = " ".join(short.to_text().split())
     said = int(text.partition("p99.9 ")[2].partition("(too few, takes about ")[2].partition(")")[0].replace(",", ""))
     assert needed <= said < 1.1 * needed
+
+
+def test_enough_requests_whose_batches_do_not_settle_are_not_called_too_few() -> None:
+    served = serve(scenario(JOB), requests=1500)
+    known = served.serving
+    assert known.rates is not None
+    assert "no interval" not in known.to_text()
+    rates = replace(known.rates, throughput=Interval(known.throughput_per_second))
+    latency = replace(known.latency, mean=Interval(known.latency.mean.value))
+    text = " ".join(replace(known, latency=latency, rates=rates).to_text().split())
+    assert text.count("(no interval, batches vary too much or are alike), p50 ") == 1
+    assert " /s (no interval), goodput " in text
+
+
+def test_the_first_sentence_says_that_a_machine_is_overloaded_and_where_the_run_was_cut() -> None:
+    twice = JOB | {"arrival": POISSON | {"rate_per_second": 2e6}}
+    served = serve(scenario(twice), requests=300)
+    load = served.serving.load
+    assert load is not None
+    first = " ".join(served.to_text().split("\n\n")[0].split())
+    assert first == f"SERVING: 300 requests on 2 threads; unstable at a load of {load.offered:.4g}"
+    full = replace(served, ended="full", window=300, full_at=9)
+    assert " ".join(full.to_text().split("\n\n")[0].split()) == f"{first}, cut with 300 in the machine"
+    assert "unstable" not in serve(scenario(JOB), requests=300).to_text().split("\n\n")[0]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.load_latency import load_latency
 from lstmsim.studies.serve.run import serve
 from lstmsim.studies.serve.saturate import saturate
-from lstmsim.studies.serve.saturation import latency_text
+from lstmsim.studies.serve.saturation import Saturation, Tried, judged, latency_text
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.rates import Rates, no_surer
 
@@ -47,6 +47,28 @@ def test_a_latency_is_not_below_0(half: float, text: str) -> None:
     assert latency_text(2.5, half) == text
 
 
+def test_a_searched_percentile_is_not_below_the_least_latency() -> None:
+    own = judged(Interval(2.5, 0.2, 20, ends=(2.5, 2.7)), 3.0, 99.0, served=9000, rejected=0, may_leave=False)
+    assert own.ends_ms == (2.5, 2.7)
+    run = Tried(5.0, 2.5, True, 0.0, "below", 9000, None, 2.5, 0.2, {"voice": own}, ends_ms=own.ends_ms)
+    text = Saturation.to_text(Saturation(5.0, None, 3.0, (run,), bounds_ms={"voice": 3.0}))
+    assert text.count("2.5 [2.5, 2.7]") == 2
+
+
+@pytest.mark.slow
+def test_where_requests_may_be_rejected_none_that_is_served_is_faster_than_alone() -> None:
+    short = LIMITED | {"name": "short", "count": 50, "arrival": OVERLOAD}
+    long = short | {"name": "long", "steps": 60}
+    few = {"most_requests": 500, "tolerance": 0.9}
+    one = saturate({"chip": ONE_THREAD, "jobs": [short]}, 1e-4, **few)
+    assert one.to_text().startswith("no rate can keep a p99 of 0.0001 ms: one request alone takes ")
+    both = saturate({"chip": ONE_THREAD, "jobs": [short, long]}, None, bounds_ms={"long": 1e-4}, **few)
+    assert " ms for long: one request of long alone takes " in " ".join(both.to_text().split())
+    # all that are long may be rejected
+    mixed = saturate({"chip": ONE_THREAD, "jobs": [short, long]}, 0.01, **few)
+    assert mixed.alone_ms is None
+
+
 @pytest.mark.slow
 def test_where_all_are_rejected_curves_and_searches_say_so() -> None:
     pool = {"max_batch_size": 4, "max_wait_cycles": 5000}
@@ -74,6 +96,19 @@ def test_a_throughput_is_no_surer_than_the_share_of_time_that_limits_it() -> Non
     assert idle == pytest.approx(1.0, rel=0.01)
     assert busy == pytest.approx(1.761, abs=0.001)  # 95 / 99 * (exp(99 / 95) - 1)
     assert full == pytest.approx(95 * 0.02 / 0.9999)
+
+
+def test_a_rate_whose_batches_are_all_equal_is_not_certain() -> None:
+    """Threads that were never seen to idle idled for up to a fiftieth of the time; goodput is no surer either."""
+    made = no_surer(Rates(Interval(95.0, 0.0), Interval(19.0, 0.0)), Interval(1.0, 0.02), alike=True)
+    assert made.throughput.ends == pytest.approx((95 * 0.98, 95.0))
+    assert made.goodput.ends is None
+    assert made.goodput.half_width == pytest.approx(19 * 0.02)
+    several = no_surer(Rates(Interval(95.0, 0.0), Interval(95.0, 0.0)), Interval(1.0, 0.02))
+    assert several.throughput.ends is None
+    assert several.throughput.half_width == pytest.approx(95 * 0.02)
+    unknown = no_surer(Rates(Interval(95.0, 0.0), Interval(95.0, 0.0)), Interval(1.0))
+    assert (unknown.throughput.half_width, unknown.goodput.half_width) == (None, None)
 
 
 @pytest.mark.slow

@@ -101,6 +101,26 @@ def test_a_broken_order_is_seen_by_the_probes() -> None:
     assert [low.p99_ms for low, _ in falls(answer)] == [9]
 
 
+def test_runs_that_grow_are_not_spent_below_the_bracket() -> None:
+    """Each would be as long as the longest: what is left of an effort is for rates that draw the answer closer."""
+    sizes, tried = [1], list[tuple[float, int]]()
+
+    def judge(rate: float) -> Tried:
+        tried.append((rate, sizes[-1]))
+        known = abs(rate - 800) * sizes[-1] > 100
+        return Tried(rate, rate, rate <= 800 if known else None, verdict="below" if rate <= 800 else "above")
+
+    def more() -> bool:
+        sizes.append(2 * sizes[-1])
+        return sizes[-1] <= 64
+
+    found = bisect_verdicts(judge, 100, 1000, close=lambda lower, upper: upper - lower <= 10, more=more)
+    assert found.best is not None
+    assert found.ended == "done"
+    assert found.best > 780
+    assert all(rate > found.best / 2 for rate, size in tried if size > 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
