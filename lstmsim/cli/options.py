@@ -107,7 +107,7 @@ class _Command(click.Command):
         options = {each: getattr(param, "help", None) or "" for param in self.params for each in param.opts}
         pictures = [each for each, help in options.items() if ".png" in help]
         if name in ("plot", "picture", "draw") and pictures:
-            return f"what is simulated is drawn by {listed(pictures)}."
+            return f"pictures are drawn by {listed(pictures)}."
         if not {"--set", "scenario"} <= options.keys():
             return ""
         known = import_module("lstmsim.studies.known.run").list_known("keys")["keys"]
