@@ -482,6 +482,15 @@ def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] =
             remark(f"{chip.name}: {text}" if chips else text)
 
 
+def remark_uncounted(scenario: object, overrides: Sequence[str]) -> None:
+    """Say on standard error that a job at a random rate, without a count, is simulated as one request."""
+    from lstmsim.files.scenario.requests import uncounted
+
+    # a pipe can be read only once
+    if isinstance(scenario, str) and os.path.isfile(scenario) and uncounted(scenario, overrides):
+        remark("a job at a random rate without `count` is one request: set `count`, or use `lstmsim serve`")
+
+
 def remark(text: str) -> None:
     """Print a line on standard error."""
     click.echo(text, err=True)
