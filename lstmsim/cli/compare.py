@@ -53,6 +53,7 @@ def compare_command(files: options.Outputs, **asked: Any) -> None:
         "plot": lambda path: lstmsim.plot_comparison(comparison, path, look=files.look),
     }
     files.finish(comparison, writers)
+    options.remark_uncounted(asked["scenario"], asked["overrides"])
     if asked["published"] and not any(machine.published for machine in comparison.machines):
         options.remark("no published row has the cell, hidden, input, steps and batch of " + _what(comparison))
 

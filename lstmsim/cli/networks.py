@@ -101,7 +101,7 @@ def import_command(
         save_model(imported, path, licence=licence, force=force)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if imported.network else ''}")
     own = f"{shlex.quote(targets[0])} --chip column-npu-16k --steps {models[0].steps or 100}"
-    click.echo(f"next: lstmsim simulate {own}")
+    click.echo(f"next: lstmsim simulate {own}{'' if models[0].steps else '  # 100 is an example'}")
 
 
 def _default_target(file: str) -> str:

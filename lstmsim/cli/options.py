@@ -107,7 +107,7 @@ class _Command(click.Command):
         options = {each: getattr(param, "help", None) or "" for param in self.params for each in param.opts}
         pictures = [each for each, help in options.items() if ".png" in help]
         if name in ("plot", "picture", "draw") and pictures:
-            return f"what is simulated is drawn by {listed(pictures)}."
+            return f"pictures are drawn by {listed(pictures)}."
         if not {"--set", "scenario"} <= options.keys() or f"--{name}".removesuffix("s") in options:
             return ""
         known = import_module("lstmsim.studies.known.run").list_known("keys")["keys"]
@@ -480,6 +480,15 @@ def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] =
     for chip in chips_of(own, chips):
         for text in replace(own, chip=chip).remarks:
             remark(f"{chip.name}: {text}" if chips else text)
+
+
+def remark_uncounted(scenario: object, overrides: Sequence[str]) -> None:
+    """Say on standard error that a job at a random rate, without a count, is simulated as one request."""
+    from lstmsim.files.scenario.requests import uncounted
+
+    # a pipe can be read only once
+    if isinstance(scenario, str) and os.path.isfile(scenario) and uncounted(scenario, overrides):
+        remark("a job at a random rate without `count` is one request: set `count`, or use `lstmsim serve`")
 
 
 def remark(text: str) -> None:

@@ -151,6 +151,7 @@ def simulate_command(
     files.show(lambda: shown.text(asked["jobs"], asked["glossary"]), result.report)
     for text in (*result.report.remarks, *_doubts(source, result)):
         options.remark(text)
+    options.remark_uncounted(source, asked["overrides"])
     files.name()
 
 

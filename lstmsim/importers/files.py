@@ -234,6 +234,11 @@ def _imported(name: str, suffix: str, weights: bool, heads: bool, cell: str | No
         )
     if suffix == ".safetensors":
         tensors = read_safetensors(name).tensors
+        if any(_NAME.match(each) for each in tensors):
+            model = f"{os.path.splitext(name)[0]}.yaml"
+            raise InputError(
+                Mistake(name, f"holds the weights of a model file of lstmsim, like {model}: use that file")
+            )
         try:
             return import_groups(tensors, name, weights=weights, cell=cell)
         except InputError as error:

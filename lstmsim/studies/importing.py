@@ -103,7 +103,9 @@ def scenario_of(file: str, chip: str | None, steps: int | None) -> tuple[Any, li
     text = f"is missing: {name} has no chip (`lstmsim list chips`); `lstmsim import` makes a model for scenarios of it"
     refuse(
         [Mistake("--chip", text)] if chip is None else [],
-        [Mistake("--steps", f"is missing: {name} does not set its time steps")] if not all(known) and not steps else [],
+        [Mistake("--steps", f"is missing: how many time steps to simulate; lstmsim reads no number from {name}")]
+        if not all(known) and not steps
+        else [],
     )
     jobs = [{"model": each, **({} if steps is None else {"steps": steps})} for each in models or [file]]
     return {"name": os.path.splitext(name)[0], "chip": chip, "jobs": jobs}, notes

@@ -169,3 +169,14 @@ def test_a_workload_that_no_chip_runs_is_a_mistake(tmp_path: Path) -> None:
     assert line.startswith(
         "s: none of the chips can run it; mine: job tiny: no core can run it: cell 'lstm' has 4 gates"
     )
+
+
+@pytest.mark.parametrize("command", [("simulate",), ("compare", "--chip", "column-npu-16k")])
+def test_a_rate_without_a_count_is_remarked_because_one_request_is_simulated(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    job = JOB | {"arrival": {"kind": "poisson", "rate_per_second": 100}}
+    sentence = "a job at a random rate without `count` is one request: set `count`, or use `lstmsim serve`"
+    path = scenario(tmp_path, job)
+    assert sentence in call(command[0], path, *command[1:]).stderr.splitlines()
+    assert sentence not in call(command[0], path, *command[1:], "--set", "jobs.0.count=3").stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,14 @@ def written(path: str) -> Model:
     return load_scenario({"chip": "column-npu-64k", "jobs": [{"model": f"./{path}", "steps": 2}]}).jobs[0].model
 
 
-NEXT = "next: lstmsim simulate speech.yaml --chip column-npu-16k --steps 100\n"
+NEXT = "next: lstmsim simulate speech.yaml --chip column-npu-16k --steps 100  # 100 is an example\n"
 
 
 def test_the_file_that_is_named_can_be_simulated() -> None:
     result = call("speech.onnx")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.endswith("wrote speech.yaml and speech.safetensors\n" + NEXT)
-    assert runner.call(*NEXT.split()[2:]).exit_code == 0
+    assert runner.call(*shlex.split(NEXT, comments=True)[2:]).exit_code == 0
     assert "node0" in result.stdout
     model = written("speech.yaml")
     assert (model.name, [(layer.hidden, layer.input) for layer in model.layers]) == ("speech", [(8, 4)])

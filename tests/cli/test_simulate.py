@@ -245,7 +245,7 @@ def test_an_option_of_another_command_leads_to_what_the_user_needs(scenario: str
     cases = {
         "--threads": "that is a key of the scenario, changed by --set chip.cores.0.threads=VALUE or --set jobs",
         "--dispatch": "that is a key of the scenario, changed by --set dispatch=VALUE.",
-        "--plot": "what is simulated is drawn by --timeline or --roofline.",
+        "--plot": "pictures are drawn by --timeline or --roofline.",
     }
     for option, sentence in cases.items():
         message = refused(scenario, option, "2")
@@ -261,6 +261,15 @@ def test_what_is_no_scenario_is_named(scenario: str) -> None:
     assert refused("speech.yaml") == (
         "speech.yaml: is a model, no scenario: simulate it by `lstmsim simulate speech.yaml --chip NAME --steps N`, or "
         "name it as the `model` of a job in a scenario\n"
+    )
+    Path("mine.yaml").write_text("kind: column-npu\nname: mine\nfrequency_mhz: 200\ncores: [{npe: 64, ep: 8, vp: 8}]\n")
+    assert refused("mine.yaml") == (
+        "mine.yaml: is a chip, no scenario: use it in one by `lstmsim simulate SCENARIO --set chip=mine.yaml`, or "
+        "simulate a network or a model with --chip mine.yaml\n"
+    )
+    write_safetensors("own.safetensors", {"layers.0.forward.matrix.i.x": np.zeros((8, 4))})
+    assert refused("own.safetensors", "--chip", "column-npu-16k", "--steps", "2") == (
+        "own.safetensors: holds the weights of a model file of lstmsim, like own.yaml: use that file\n"
     )
     Path("x.safetensors").write_bytes(bytes(100))
     assert "`lstmsim import x.safetensors` makes a model" in runner.call("serve", "x.safetensors").stderr
@@ -284,7 +293,8 @@ def test_a_network_is_simulated_without_a_scenario(scenario: str) -> None:
     assert "makespan" in texts[0]
     assert refused("net.safetensors") == (
         "--chip: is missing: net.safetensors has no chip (`lstmsim list chips`); `lstmsim import` makes a model for "
-        "scenarios of it\n--steps: is missing: net.safetensors does not set its time steps\n"
+        "scenarios of it\n--steps: is missing: how many time steps to simulate; lstmsim reads no number from "
+        "net.safetensors\n"
     )
     assert refused("alone.yaml", "--chip", "v100", "--steps", "2") == (
         "--chip: only with a network's or a model's file; in a scenario it is --set chip=v100\n"

@@ -176,8 +176,7 @@ def _advice(explanation: Explanation) -> list[str]:
         sentences += [_worth(explanation, worth)] if best.price is not None else []
         text = f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}"
         sentences.append(f"{text}{_price(best)}.")
-    saved = 0 if best is None else best.saved_cycles
-    pair = next((each for each in explanation.what_if.pairs if each.saved_cycles > saved), None)
+    pair = explanation.what_if.best_pair
     if pair is not None:
         sentences.append(f"Of pairs, this shortens it most: {_change(pair)}, {_to(explanation, pair)}{_price(pair)}.")
     fullest, fuller = _fullest(tried), _fullest(explanation.what_if.pairs)

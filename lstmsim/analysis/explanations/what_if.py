@@ -99,9 +99,16 @@ class WhatIf:
 
     @property
     def best(self) -> Alternative | None:
-        """The single change that saves most cycles; None if none saves any."""
-        first = self.alternatives[0] if self.alternatives else None
-        return first if first is not None and first.saved_cycles > 0 else None
+        """The single change that saves most cycles, the cheapest of equal ones; None if none saves any."""
+        most = _saves_most(self.alternatives)
+        return most if most is not None and most.saved_cycles > 0 else None
+
+    @property
+    def best_pair(self) -> Alternative | None:
+        """The pair that saves most cycles, the cheapest of equal ones; None if it saves little more than one change."""
+        pair, single = _saves_most(self.pairs), self.best
+        more = 0 if pair is None else pair.saved_cycles - (0 if single is None else single.saved_cycles)
+        return pair if more > 0 and more >= WORTH_FROM * self.base_cycles else None
 
     @property
     def by_worth(self) -> tuple[Alternative, ...]:
@@ -137,6 +144,13 @@ class WhatIf:
         if least is None or self.base_latency is None or _slowest(least) >= self.base_latency.slowest:
             return None
         return least
+
+
+def _saves_most(tried: Sequence[Alternative]) -> Alternative | None:
+    def rank(each: Alternative) -> tuple[int, float]:
+        return -each.saved_cycles, inf if each.price is None or each.price.more is None else each.price.more
+
+    return min((each for each in tried if each.cycles is not None), key=rank, default=None)
 
 
 def _slowest(each: Alternative) -> float:

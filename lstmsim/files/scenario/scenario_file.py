@@ -89,6 +89,9 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
     if "layers" in document.data and not {"chip", "jobs"} & set(document.data):
         text = f"is a model, no scenario: simulate it by `lstmsim simulate {name} --chip NAME --steps N`, or name it as"
         raise InputError(Mistake(name, f"{text} the `model` of a job in a scenario"))
+    if "cores" in document.data and not {"chip", "jobs"} & set(document.data):
+        text = f"is a chip, no scenario: use it in one by `lstmsim simulate SCENARIO --set chip={name}`, or simulate a"
+        raise InputError(Mistake(name, f"{text} network or a model with --chip {name}"))
     return document, Path(source).stem
 
 

@@ -81,7 +81,8 @@ def _proof(figure: Picture, axes: Axes, result: Design) -> None:
     bounds = np.array(result.bounds).reshape(-1, 2)
     if len(bounds) and result.bounded:
         label = "bound that no schedule beats" + (", less the clock model's error" if result.clock else "")
-        axes.plot(bounds[:, 0], bounds[:, 1], color=_BOUND, linewidth=1.6, label=label)
+        # the bounds grow: between two places that are kept, the earlier one is never above the truth
+        axes.step(bounds[:, 0], bounds[:, 1], where="post", color=_BOUND, linewidth=1.6, label=label)
     seen = np.array(result.seen).reshape(-1, 2)
     axes.scatter(seen[:, 0], seen[:, 1], s=12, color=_SEEN, label=f"simulated ({len(seen):,})")
     if result.best:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
@@ -29,6 +29,6 @@ class DiffRequest:
     ]
     b: Annotated[Path | Any | None, Key("The side after.", follows="A, with the changes of B")] = None
     _: KW_ONLY
-    overrides: Annotated[Sequence[str], _changes("B", "--set")] = ()
-    overrides_a: Annotated[Sequence[str], _changes("A", "--set-a")] = ()
+    overrides: Annotated[Sequence[str] | Mapping[str, Any], _changes("B", "--set")] = ()
+    overrides_a: Annotated[Sequence[str] | Mapping[str, Any], _changes("A", "--set-a")] = ()
     engine: Engine = "fast"

@@ -146,7 +146,7 @@ def _shown(source: object) -> str:
     return os.fspath(source) if isinstance(source, str | os.PathLike) else f"the {type(source).__name__}"
 
 
-def _side(source: Any, overrides: Sequence[str], engine: str) -> Side:
+def _side(source: Any, overrides: Sequence[str] | Mapping[str, Any], engine: str) -> Side:
     changes = "".join(f" {each}" for each in overrides)
     if _is_program(source):
         made = source if isinstance(source, ProgramRun) else run_program(source, engine=engine)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from lstmsim import engines, machines
 from lstmsim.analysis.explanations import what_if as module
-from lstmsim.analysis.explanations.what_if import proposed, what_if
+from lstmsim.analysis.explanations.what_if import Alternative, Price, WhatIf, proposed, what_if
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines import registry
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Memory
@@ -217,3 +217,22 @@ def test_one_more_core_is_tried_where_several_jobs_may_use_it() -> None:
         assert made["one more core"].detail == "cores 1 -> 2"
         assert made["one more core"].chip == replace(chip, cores=chip.cores * 2)
         assert "one more core" not in {each.name for each in target_of(chip.kind).changes(chip, JOBS[:1])}
+
+
+def _saving(name: str, saved: int, more: float | None = None) -> Alternative:
+    price = None if more is None else Price(f"{more}", more)
+    return Alternative(name, "", 10_000 - saved, saved, 0.5, price=price)
+
+
+def test_of_changes_that_save_the_same_the_cheapest_is_named() -> None:
+    singles = (_saving("unknown", 100), _saving("dear", 100, 2.9), _saving("cheap", 100, 1.0), _saving("less", 90, 0.0))
+    pairs = (_saving("dear pair", 500, 2.9), _saving("cheap pair", 500, 1.0))
+    tried = WhatIf(10_000, singles, pairs=pairs)
+    assert tried.best is singles[2]
+    assert tried.best_pair is pairs[1]
+
+
+@pytest.mark.parametrize(("saved", "named"), [(1001, False), (1099, False), (1100, True)])
+def test_a_pair_is_named_only_if_its_second_half_saves_something_to_speak_of(saved: int, named: bool) -> None:
+    tried = WhatIf(10_000, (_saving("one", 1000),), pairs=(_saving("one + other", saved),))
+    assert (tried.best_pair is not None) == named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,12 @@ def test_a_front_has_the_axes_of_a_sweeps_and_logarithms_where_values_lie_far_ap
     other = plot_sweep(swept, kind="pareto").axes[0]
     labels = [each.removesuffix(", less is better") for each in (other.get_xlabel(), other.get_ylabel())]
     assert labels == [panel.get_xlabel(), panel.get_ylabel()]
+
+
+def test_the_line_of_the_bounds_stays_below_the_bounds_that_are_not_kept() -> None:
+    found = lstmsim.design(SCENARIO, "none", axes={"chip.cores.0.ep": [16]}, jobs=1)
+    thinned = replace(found, bounded=True, bounds=((1.0, 10.0), (5.0, 20.0), (8.0, 90.0)))
+    panel = lstmsim.plot_design(thinned).axes[0]
+    (line,) = (each for each in panel.get_lines() if "bound" in str(each.get_label()))
+    # a straight line would be at 43 at place 6, whose bound may be 20
+    assert line.get_drawstyle() == "steps-post"
