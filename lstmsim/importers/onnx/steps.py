@@ -19,7 +19,7 @@ import numpy as np
 
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input, upstream
 from lstmsim.importers.onnx.nodes import HANDING_ON
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import is_stored, plain
@@ -29,7 +29,10 @@ _Any = TypeVar("_Any")
 #: What the names of a pattern stand for: values, or parts (`_Part`) of values.
 _Names = dict[str, Any]
 
-_MAX_TERMS = 8
+_MAX_TERMS, _MAX_OUTPUTS = 8, 300
+#: Operations that pick parts, and those that hand on all of what they read, once.
+PICKING = frozenset(("Slice", "Split", "Gather"))
+WHOLE = HANDING_ON - PICKING - {"Expand", "Tile"}
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,17 @@ def made_of(step: Step) -> set[tuple[Scope, int]]:
         inputs = [plain(value.scope, str(name)) for name in value.node.input]
         waiting += [each for each in inputs if each is not None and each not in read]
     return nodes
+
+
+def whole_outputs(scope: Scope) -> list[Value]:
+    """List what the outputs of the network are, or are put together from, whole and with nothing done to it."""
+    while (outer := scope.outer or (scope.caller[0] if scope.caller else None)) is not None:
+        scope = outer
+
+    def follow(value: Value) -> Iterable[str]:
+        return value.node.input[: None if value.kind == "Concat" else 1] if value.kind in WHOLE else ()
+
+    return [each for name in scope.outputs for each in upstream(scope, name, follow, _MAX_OUTPUTS)]
 
 
 def _pattern(text: str) -> ast.expr:

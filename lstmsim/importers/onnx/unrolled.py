@@ -22,6 +22,8 @@ from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, labe
 from lstmsim.importers.onnx.nodes import begin_of, c_alone, constant_states, is_recurrent, node_weights, sources
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.steps import (
+    PICKING,
+    WHOLE,
     Frame,
     Product,
     Refused,
@@ -34,6 +36,7 @@ from lstmsim.importers.onnx.steps import (
     picked_by,
     put_at,
     run_of_frames,
+    whole_outputs,
 )
 from lstmsim.importers.onnx.stored import is_stored, plain
 from lstmsim.importers.tensors import Stacked, unstacked
@@ -361,8 +364,10 @@ class _Reader:
         refused = []
         for chain in chains:
             try:
-                # the layer below, if it is one of the placed layers, and whether the steps read backward
                 halves = self._halves(chain)
+                if len(chain) == 1:
+                    self._refuse_changed(chain[0], self._given(chain[0])[0])
+                # the layer below, if it is one of the placed layers, and whether the steps read backward
                 read = [next(each.x for each in own if each.x is not None) for own in halves]
                 frames = [each.frame or frame_of(each.source, shapes=self._shapes) for each in read]
                 values = [put_at(f, self._shapes) or each.source for f, each in zip(frames, read, strict=True)]
@@ -380,6 +385,33 @@ class _Reader:
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused
+
+    def _refuse_changed(self, step: Step, h: Value) -> None:
+        """Refuse a step unless its states come from inputs as they are, and go to outputs as they are."""
+        read = []
+        for name, before, after in (("h", h, step.new_h), ("c", step.c, step.new_c)):
+            if before is not None and after is not None:
+                read.append(self._picks(before))
+                what = f"its {name} is not an input" if read[-1] is None else f"its new {name} is not an output"
+                if read[-1] is None or after not in whole_outputs(after.scope):
+                    raise Refused(f"{what} of the network, or part of one, as it is, so its steps are no layer")
+        if len(set(read)) < len(read):
+            raise Refused("one input gives both its h and its c, so its steps are no layer")
+
+    def _picks(self, value: Value | None) -> tuple[object, ...] | None:
+        """The input that a value is, or is a part of, and what picks the part; None if it is something else."""
+        picks: list[object] = []
+        while value is not None and value.node is not None:
+            scope, node = value.scope, value.node
+            given = [self._shapes.numbers(scope, str(name)) for name in node.input[1:]]
+            turned = value.kind == "Slice" and len(given) > 3 and set(given[3] or [None]) != {1}
+            turned |= value.kind == "Gather" and len(given[0] or ()) != 1
+            if turned or value.kind not in WHOLE - {"Concat"} | PICKING:
+                return None
+            if value.kind in PICKING:
+                picks.append((value.kind, value.place, *map(str, given), str(list(node.attribute))))
+            value = plain(scope, node_input(node, 0))
+        return None if value is None or is_stored(value) else (value, *picks)
 
     def _runs_backward(self, read: Sequence[Product], frames: Sequence[Frame | None]) -> bool:
         """Whether the steps read the frames of one tensor from the last to the first."""
