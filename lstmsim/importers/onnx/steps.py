@@ -29,10 +29,8 @@ _Any = TypeVar("_Any")
 #: What the names of a pattern stand for: values, or parts (`_Part`) of values.
 _Names = dict[str, Any]
 
-_MAX_TERMS, _MAX_OUTPUTS = 8, 300
-#: Operations that pick parts, and those that hand on all of what they read, once.
-PICKING = frozenset(("Slice", "Split", "Gather"))
-WHOLE = HANDING_ON - PICKING - {"Expand", "Tile"}
+_MAX_TERMS = 8
+WHOLE = HANDING_ON - {"Slice", "Split", "Gather", "Expand", "Tile"}
 
 
 @dataclass(frozen=True)
@@ -136,11 +134,8 @@ def whole_outputs(scope: Scope) -> list[Value]:
     """List what the outputs of the network are, or are put together from, whole and with nothing done to it."""
     while (outer := scope.outer or (scope.caller[0] if scope.caller else None)) is not None:
         scope = outer
-
-    def follow(value: Value) -> Iterable[str]:
-        return value.node.input[: None if value.kind == "Concat" else 1] if value.kind in WHOLE else ()
-
-    return [each for name in scope.outputs for each in upstream(scope, name, follow, _MAX_OUTPUTS)]
+    found = [upstream(scope, each, lambda x: x.node.input if x.kind in WHOLE else (), 300) for each in scope.outputs]
+    return [*chain.from_iterable(found)]
 
 
 def _pattern(text: str) -> ast.expr:
