@@ -291,8 +291,8 @@ def explain_absence(scopes: list[Scope]) -> str:
         if (repeated := _repeated(scope)) is not None:
             steps, first = repeated
             return (
-                f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} steps, "
-                f"from {label(scope, first)} on: {_ADVICE}"
+                f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} "
+                f"steps or more, from {label(scope, first)} on: {_ADVICE}"
             )
     counts = Counter(str(node.op_type) for scope in scopes for node in scope.nodes)
     common = [f"{count} {kind}" for kind, count in counts.most_common(_SHOWN_OPERATIONS)]

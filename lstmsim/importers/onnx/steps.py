@@ -19,7 +19,7 @@ import numpy as np
 
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input, upstream
 from lstmsim.importers.onnx.nodes import HANDING_ON
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import is_stored, plain
@@ -30,6 +30,7 @@ _Any = TypeVar("_Any")
 _Names = dict[str, Any]
 
 _MAX_TERMS = 8
+WHOLE = HANDING_ON - {"Slice", "Split", "Gather", "Expand", "Tile"}
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,14 @@ def made_of(step: Step) -> set[tuple[Scope, int]]:
         inputs = [plain(value.scope, str(name)) for name in value.node.input]
         waiting += [each for each in inputs if each is not None and each not in read]
     return nodes
+
+
+def whole_outputs(scope: Scope) -> list[Value]:
+    """List what the outputs of the network are, or are put together from, whole and with nothing done to it."""
+    while (outer := scope.outer or (scope.caller[0] if scope.caller else None)) is not None:
+        scope = outer
+    found = [upstream(scope, each, lambda x: x.node.input if x.kind in WHOLE else (), 300) for each in scope.outputs]
+    return [*chain.from_iterable(found)]
 
 
 def _pattern(text: str) -> ast.expr:

@@ -22,6 +22,7 @@ from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, labe
 from lstmsim.importers.onnx.nodes import begin_of, c_alone, constant_states, is_recurrent, node_weights, sources
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.steps import (
+    WHOLE,
     Frame,
     Product,
     Refused,
@@ -34,6 +35,7 @@ from lstmsim.importers.onnx.steps import (
     picked_by,
     put_at,
     run_of_frames,
+    whole_outputs,
 )
 from lstmsim.importers.onnx.stored import is_stored, plain
 from lstmsim.importers.tensors import Stacked, unstacked
@@ -361,8 +363,9 @@ class _Reader:
         refused = []
         for chain in chains:
             try:
-                # the layer below, if it is one of the placed layers, and whether the steps read backward
                 halves = self._halves(chain)
+                self._refuse_changed(chain)
+                # the layer below, if it is one of the placed layers, and whether the steps read backward
                 read = [next(each.x for each in own if each.x is not None) for own in halves]
                 frames = [each.frame or frame_of(each.source, shapes=self._shapes) for each in read]
                 values = [put_at(f, self._shapes) or each.source for f, each in zip(frames, read, strict=True)]
@@ -380,6 +383,34 @@ class _Reader:
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused
+
+    def _refuse_changed(self, chain: tuple[Step, ...]) -> None:
+        """Refuse a single step unless its states come from inputs as they are, and go to outputs as they are."""
+        read = list[tuple[object, ...] | None]()
+        one = chain[0]
+        states = (("h", self._given(one)[0], one.new_h), ("c", one.c, one.new_c)) if len(chain) == 1 else ()
+        for name, before, after in states:
+            read += [self._picks(before)] if before is not None else []
+            what = f"{name} is not an input" if None in read else f"new {name} is not an output"
+            if None in read or (after is not None and after not in whole_outputs(after.scope)):
+                raise Refused(f"its {what} of the network, or part of one, as it is, so its steps are no layer")
+        if len(set(read)) < len(read):
+            raise Refused("one input gives both its h and its c, so its steps are no layer")
+
+    def _picks(self, value: Value | None) -> tuple[object, ...] | None:
+        """The input that a value is, or is a part of, and what picks the part; None if it is something else."""
+        picks: list[object] = []
+        while value is not None and value.node is not None:
+            node = value.node
+            given = [self._shapes.numbers(value.scope, str(name)) for name in node.input[1:]]
+            turned = value.kind == "Slice" and len(given) > 3 and set(given[3] or [None]) != {1}
+            turned |= value.kind == "Gather" and len(given[0] or ()) != 1
+            if turned or value.kind not in WHOLE - {"Concat"} | {"Slice", "Split", "Gather"}:
+                return None
+            if value.kind not in WHOLE:
+                picks.append((value.kind, value.place, *map(str, given), str(list(node.attribute))))
+            value = plain(value.scope, node_input(node, 0))
+        return None if value is None or is_stored(value) else (value, *picks)
 
     def _runs_backward(self, read: Sequence[Product], frames: Sequence[Frame | None]) -> bool:
         """Whether the steps read the frames of one tensor from the last to the first."""

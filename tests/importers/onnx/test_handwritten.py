@@ -428,3 +428,69 @@ def test_a_changed_cell_is_never_read_as_the_cell(tmp_path: Path) -> None:
             check(model, models[0])
     assert refused > 10
     assert kept > 5
+
+
+def changed_step(kind: str, before: str, after: str) -> Any:
+    """Write a step with something between an input and a state before it, or between a new state and its output."""
+    net = Unrolled(kind, folded=False, seed=5)
+    net.weights("rnn", INPUT)
+    states = {"h": "h", "c": "c"}
+    given = list(states)[: 2 if kind == "lstm" else 1]
+    shapes = {"x": [1, INPUT], **{name: [1, HIDDEN] for name in given}}
+    net.inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in shapes.items()]
+
+    def change(how: str, value: str) -> str:
+        if how == "flip":
+            places = (-1, -HIDDEN - 1, 1, -1)
+            return net.op("Slice", value, *(net.stored(f"p{each}", np.array([each])) for each in places))[0]
+        if how == "roll":
+            one, rest = net.op("Split", value, net.stored("p", np.array([1, HIDDEN - 1])), parts=2, axis=1)
+            return net.op("Concat", rest, one, axis=1)[0]
+        return net.op(how, value)[0]
+
+    if before == "shared":
+        states["c"] = "h"
+    elif before == "zeros":
+        states["c"] = net.zero()
+    elif before:
+        how, name = before.split()
+        states[name] = change(how, name)
+    new = dict(zip("hc", net.step("rnn", "x", states["h"], states["c"]), strict=True))
+    outputs = [new[name] for name in given]
+    if after == "head":
+        outputs = [change("Relu", new["h"]), *outputs]
+    elif after == "missing":
+        outputs = outputs[:1]
+    elif after:
+        how, name = after.split()
+        outputs = [change(how, new[each]) if each == name else new[each] for each in given]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph(net.nodes, "g", net.inputs, infos, initializer=net.tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+CHANGED_STEPS = [
+    ("lstm", "shared", "", "one input gives both its h and its c"),
+    ("lstm", "zeros", "", "its c is not an input of the network"),
+    ("lstm", "Neg c", "", "its c is not an input of the network"),
+    ("lstm", "roll c", "", "its c is not an input of the network"),
+    ("lstm", "flip h", "", "its h is not an input of the network"),
+    ("gru", "flip h", "", "its h is not an input of the network"),
+    ("lstm", "", "missing", "its new c is not an output of the network"),
+    ("lstm", "", "Tanh c", "its new c is not an output of the network"),
+    ("lstm", "", "roll h", "its new h is not an output of the network"),
+    ("gru", "", "flip h", "its new h is not an output of the network"),
+    ("gru", "", "Relu h", "its new h is not an output of the network"),
+]
+
+
+@pytest.mark.parametrize(("kind", "before", "after", "sentence"), CHANGED_STEPS)
+def test_a_step_whose_states_are_changed_is_refused(
+    kind: str, before: str, after: str, sentence: str, tmp_path: Path
+) -> None:
+    assert sentence in refusal(changed_step(kind, before, after), tmp_path)
+
+
+def test_a_head_beside_the_states_of_a_step_is_accepted(tmp_path: Path) -> None:
+    (single,) = imported(changed_step("lstm", "", "head"), tmp_path)
+    assert single.nodes == ("1 step of rnn",)
