@@ -62,8 +62,7 @@ def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], unreported: 
             both = [(vars(getattr(core, key)), vars(new[key])) for core, new in pairs if key == "latency"]
             odd = {(old[name], new) for old, half in both for name, new in half.items() if new and 2 * new > old[name]}
             shown = " and ".join(f"{old} -> {half}" for old, half in sorted(odd - {(1, 1)})[:2])
-            texts += [f"odd ones rounded up: {shown}"] if shown else []
-            texts += ["latencies of 1 stay"] if (1, 1) in odd else []
+            texts += [f"rounded up, like {shown}"] if shown else ["1 stays 1"] if odd else []
             continue
         reported = {
             f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]

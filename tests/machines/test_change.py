@@ -14,6 +14,6 @@ def test_halves_that_are_rounded_up_are_named() -> None:
 
     even = {name: 2 * cycles for name, cycles in vars(Latency()).items() if cycles is not None}
     assert detail(**even) == ""
-    assert detail(**even | {"accumulate": 3}) == "odd ones rounded up: 3 -> 2"
-    both = "odd ones rounded up: 3 -> 2 and 31 -> 16, latencies of 1 stay"
-    assert detail(**even | {"accumulate": 3, "add": 1, "read": 31}) == both
+    assert detail(**even | {"accumulate": 3}) == "rounded up, like 3 -> 2"
+    assert detail(**even | {"accumulate": 3, "add": 1, "read": 31}) == "rounded up, like 3 -> 2 and 31 -> 16"
+    assert detail(**even | {"add": 1}) == "1 stays 1"

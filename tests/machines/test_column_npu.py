@@ -26,7 +26,8 @@ MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))
         ({"cat": 2}, "cores.0.cat: needs tree_inputs"),
         (
             {"tree_inputs": 16, "cat": 2},
-            "an adder tree of 16 inputs with CAT-2 gives ep 16, 8; got 4: set `tree_inputs` to 4",
+            "an adder tree of 16 inputs with CAT-2 gives ep 16, 8; got 4: set `tree_inputs` to 4, "
+            "or to null with `cat` 1, which allows any ep",
         ),
         (
             {"tree_inputs": 128, "cat": 32},

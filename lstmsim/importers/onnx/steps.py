@@ -109,10 +109,17 @@ def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | N
                 (ends if step.new_h == step.new_c else steps).append(step)
     known = {each.new_c for each in steps}
     left = {each.new_h.name: each for each in ends if each.new_c not in known}
+    same, read = {name: name for name in left}, set(scope.outputs)
     for node in scope.nodes if left else ():
-        for name in node.input if node.op_type not in HANDING_ON else ():
-            left.pop(str(name), None)
-    return [*steps, *left.values()]
+        for name in node.input:
+            end = same.get(str(name), "")
+            read.add(end)
+            if node.op_type == "Identity":
+                same[str(node.output[0])] = end
+            elif node.op_type not in HANDING_ON:
+                left.pop(end, None)
+    # what nobody reads is no part of a layer
+    return [*steps, *(step for name, step in left.items() if name in read)]
 
 
 def made_of(step: Step) -> set[tuple[Scope, int]]:

@@ -263,7 +263,8 @@ class ColumnCore:
             choices = ", ".join(map(str, self.reachable_ep))
             text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"
             # of other sizes a tree can be built too, but for powers of two it is what was meant
-            text += "" if self.ep & (self.ep - 1) else f": set `tree_inputs` to {self.ep}"
+            advice = f": set `tree_inputs` to {self.ep}, or to null with `cat` 1, which allows any ep"
+            text += "" if self.ep & (self.ep - 1) else advice
             mistakes.append(("ep", text))
         return mistakes
 

@@ -57,7 +57,10 @@ def test_each_alternative_is_a_simulation_of_its_own() -> None:
 def test_what_the_chip_refuses_is_said_and_stands_last() -> None:
     last = what_if(Scenario(column(), JOBS), makespan(column()), 100).alternatives[-1]
     assert (last.name, last.cycles, last.saved_cycles) == ("ep halved", None, 0)
-    assert last.refused == "an adder tree of 64 inputs with CAT-2 gives ep 64, 32; got 16: set `tree_inputs` to 16"
+    assert last.refused == (
+        "an adder tree of 64 inputs with CAT-2 gives ep 64, 32; got 16: set `tree_inputs` to 16, or to null with "
+        "`cat` 1, which allows any ep"
+    )
 
 
 def test_what_a_job_refuses_is_said_too() -> None:
