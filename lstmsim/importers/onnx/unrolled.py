@@ -572,7 +572,7 @@ def _reading(first: Product, frame: Frame | None, layer: UnrolledLayer) -> list[
     if tensor.node is not None:
         notes.append(f"{layer.name} reads what {_called(tensor)} gives: a run takes that as its frames")
     if layer.steps > 1 and frame is not None and frame.count not in (None, layer.steps):
-        notes.append(f"{layer.name} reads only {layer.steps} of {frame.count} frames")
+        notes.append(f"{layer.name} has {layer.steps} steps for {frame.count} frames: no step of it reads the others")
     return notes
 
 

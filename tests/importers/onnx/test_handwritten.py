@@ -365,6 +365,24 @@ def test_a_loop_that_gives_its_cell_state(every: bool, tmp_path: Path) -> None:
     assert single.notes[1:] == ("the network reads only the cell state c of u.weight: what a run gives is h",)
 
 
+@pytest.mark.parametrize("instead", ["c as it is", "another value"])
+def test_a_last_step_that_makes_another_h_is_no_step(instead: str, tmp_path: Path) -> None:
+    """Its c is right, and its h is o * c, or o * tanh(something else): it was read as the last step by its c alone."""
+    net = Hand()
+    outputs, h, c = [], net.zero(), net.zero()
+    for at in range(STEPS):
+        h, c = two_linears("split")(net, net.frame(at), h, c)
+        outputs.append(h)
+    (tanh,) = (node for node in net.nodes if node.op_type == "Tanh" and node.input[0] == c)
+    if instead == "c as it is":
+        tanh.op_type = "Identity"
+    else:
+        tanh.input[0] = outputs[0]
+    (single,) = imported(net.model(outputs), tmp_path)
+    assert single.steps == STEPS - 1
+    assert f"has {STEPS - 1} steps for {STEPS} frames: no step of it reads the others" in single.notes[-1]
+
+
 def test_a_node_that_gives_its_cell_state(tmp_path: Path) -> None:
     net = Hand()
     for name, shape in (("W", (1, 4 * HIDDEN, INPUT)), ("R", (1, 4 * HIDDEN, HIDDEN))):

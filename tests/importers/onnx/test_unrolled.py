@@ -247,7 +247,7 @@ def test_frames_out_of_order_are_refused(order: list[int], sentence: str, tmp_pa
 
 def test_fewer_steps_than_frames_are_said(tmp_path: Path) -> None:
     (single,) = imported(layer(Unrolled("gru", folded=True), order=[0, 1, 2]), tmp_path)
-    assert single.notes[-1] == "cell reads only 3 of 4 frames"
+    assert single.notes[-1] == "cell has 3 steps for 4 frames: no step of it reads the others"
 
 
 def test_what_is_done_with_a_frame_before_it_is_read_is_refused(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_steps_with_weights_of_their_own_are_no_layer(part: str, tmp_path: Path)
     # the last step is another cell; the other three steps are a layer, and a note says so
     (single,) = imported(model, tmp_path)
     assert single.steps == STEPS - 1
-    assert single.notes[-1] == "cell reads only 3 of 4 frames"
+    assert single.notes[-1] == "cell has 3 steps for 4 frames: no step of it reads the others"
 
 
 def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path) -> None:
