@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, replace
 from importlib import import_module
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -484,10 +485,14 @@ def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] =
 
 def remark_uncounted(scenario: object, overrides: Sequence[str]) -> None:
     """Say on standard error that a job at a random rate, without a count, is simulated as one request."""
-    from lstmsim.files.scenario.requests import uncounted
-
     # a pipe can be read only once
-    if isinstance(scenario, str) and os.path.isfile(scenario) and uncounted(scenario, overrides):
+    if not isinstance(scenario, str) or not os.path.isfile(scenario):
+        return
+    # other scenarios do not pay for the import
+    written = Path(scenario).read_text(encoding="utf-8", errors="replace") + " ".join(map(str, overrides))
+    if not any(kind in written for kind in ("poisson", "bursty")):
+        return
+    if import_module("lstmsim.files.scenario.requests").uncounted(scenario, overrides):
         remark("a job at a random rate without `count` is one request: set `count`, or use `lstmsim serve`")
 
 
