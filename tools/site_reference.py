@@ -76,7 +76,7 @@ def pages() -> dict[str, str]:
 _COMMANDS = """`lstmsim COMMAND --help` says the same as these pages. Results go to standard output, remarks and
 progress to standard error. `--set PATH=VALUE` changes a value of a scenario and can be repeated. `--json FILE` writes
 the result; `-` is standard output. Exit codes: 0 done, 2 the input is at fault (each mistake in a line, with its
-place), 1 anything else, 130 interrupted, 143 terminated (SIGTERM), 129 hung up."""
+place), 1 anything else, 130 interrupted, 143 terminated (SIGTERM), 129 hangup (SIGHUP)."""
 _FILES = """Files are YAML 1.2 or JSON. Paths in a file start at its folder. An unknown key, a wrong type and a number
 out of bounds are refused with line and column, and with the nearest key that exists. Editors can know the keys, too:
 [](/docs/howto/editor.md)."""

@@ -17,8 +17,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 def cleaning_up() -> Iterator[None]:
     """Let signals that end the process clean up first, unless somebody else handles them or other threads run this.
 
-    The process then leaves through all `finally` blocks, with the exit code that a shell gives for the signal, also
-    where the signal has interrupted somebody's lock, who then raises an error of his own.
+    The process then leaves through all `finally` blocks, with the exit code that a shell gives for the signal. An error
+    raised on the way out, as by a lock that the signal interrupted, does not replace that code.
     """
     codes: list[int] = []
 

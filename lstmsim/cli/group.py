@@ -201,7 +201,7 @@ def lstmsim() -> None:
     """Simulate recurrent-network accelerators cycle by cycle.
 
     Results go to standard output, remarks to standard error. Exit codes: 0 done, 2 the input is at fault, 1 anything
-    else, 130 interrupted, 143 terminated (SIGTERM), 129 hung up.
+    else, 130 interrupted, 143 terminated (SIGTERM), 129 hangup (SIGHUP).
 
     A file is written whole, in place of an older one of that name. A file that the command reads is never replaced.
     `import --out` and `rtl --out` also keep what they did not write.

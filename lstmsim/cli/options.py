@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: By the names of outputs, what writes them.
 Writers = Mapping[str, Callable[[str], object]]
 _DRAWING = "drawing"
-_STAMP = "End with all about the evidence for these cycles: every assumed key, each by name."
+_STAMP = "Print the full evidence for these cycles, with every assumed key by name."
 _STAMPED = "simulate serve saturate load-latency compare search sweep design diff gemm sparse fuse"
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
